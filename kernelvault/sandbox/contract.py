@@ -1,0 +1,104 @@
+"""The sandbox contract: run one command on read-only inputs, get a log and files back.
+
+Inside, inputs lie in `/in` (read-only), the command may write `/out` and `/tmp` only (both sized),
+stdout and stderr are one log. Nothing in a result is ever unpickled or followed as a link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+MiB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds and bytes a run may use."""
+
+    wall_s: float = 20.0
+    cpu_s: int = 20
+    memory_bytes: int = 2048 * MiB
+    tmp_bytes: int = 256 * MiB
+    out_bytes: int = 256 * MiB
+    log_bytes: int = 1 * MiB
+    processes: int = 64
+    open_files: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A host path shown read-only at `target` inside (default: at its own path)."""
+
+    source: Path
+    target: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to run. `inputs` maps plain file names in `/in` to bytes or to host files."""
+
+    argv: tuple[str, ...]
+    inputs: Mapping[str, bytes | Path] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = Limits()
+
+
+# How a run ended; everything but `exited` means we stopped it.
+ENDINGS = (
+    "exited",
+    "signalled",
+    "timeout",
+    "cpu_limit",
+    "memory_limit",
+    "log_limit",
+    "output_limit",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxResult:
+    """`exit_code` is set when `ended` is `exited`, `signal` when it is `signalled`."""
+
+    ended: str
+    exit_code: int | None
+    signal: int | None
+    log: bytes
+    files: Mapping[str, bytes]
+    wall_s: float
+    cpu_s: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.ended == "exited" and self.exit_code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a backend enforces on this machine."""
+
+    isolated: bool
+    network_off: bool
+    hard_memory_limit: bool
+    device_passthrough: bool
+
+
+class Sandbox(Protocol):
+    """A backend. `run` raises SandboxFault when the sandbox, not the payload, fails."""
+
+    name: str
+
+    def capabilities(self) -> Capabilities: ...
+
+    def run(self, job: Job) -> SandboxResult: ...
+
+
+def command_line(argv: Sequence[str]) -> str:
+    """A copy-and-paste form of a command."""
+    import shlex
+
+    return shlex.join(argv)

@@ -1,0 +1,1 @@
+"""Frozen records that every layer shares. A record that would be illegal cannot be built."""
