@@ -5,7 +5,8 @@ checked again: in the corpus, in a release, on a stranger's machine.
 
 static        findings: [{rule, severity, line, message}]; undefined_symbols: [name] | null;
               forbidden_symbols: [name]
-compile       target, exit_code, code_object_sha256, kernels: [...], diagnostics: [...]
+compile       target, exit_code, host_exit_code, code_object_sha256, kernels: [name],
+              diagnostics: [{severity, line, column, message}]
 correctness   fault: null | {kind, message}; workloads: [{workload_id, deterministic,
               outputs: [{index, elements, mismatches, ...}]}]; noop_replay: {launches,
               touched_elements}
@@ -43,7 +44,8 @@ def _static(evidence: Evidence, preset: Preset) -> bool:
 
 def _compile(evidence: Evidence, preset: Preset) -> bool:
     digest = evidence["code_object_sha256"]
-    return evidence["exit_code"] == 0 and len(digest) == 64 and len(evidence["kernels"]) > 0
+    built = evidence["exit_code"] == 0 and evidence["host_exit_code"] == 0
+    return built and len(digest) == 64 and len(evidence["kernels"]) > 0
 
 
 def _correctness(evidence: Evidence, preset: Preset) -> bool:

@@ -1,0 +1,108 @@
+"""The correctness gate: arguments out, results in, and only this side compares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from kernelvault.execution.contract import Call, OutputSpec, RunReport
+from kernelvault.spec.preset import Preset
+from kernelvault.spec.tensor import Tensor
+from kernelvault.spec.workload import Workload
+from kernelvault.verification.compare import Array, compare
+
+
+class Arguments(Protocol):
+    """All inputs of a workload in signature order, and its scalars."""
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]: ...
+
+    @property
+    def scalars(self) -> tuple[int | float | bool, ...]: ...
+
+
+class Expected(Protocol):
+    """PyTorch's own results and the float64 (or exact integer) expectation."""
+
+    @property
+    def native(self) -> tuple[Tensor, ...]: ...
+
+    @property
+    def wide(self) -> tuple[Array, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One workload with everything needed to run and judge it."""
+
+    workload: Workload
+    arguments: Arguments
+    expected: Expected
+
+    def call(self) -> Call:
+        outputs = tuple(OutputSpec(t.dtype, t.shape) for t in self.expected.native)
+        return Call(
+            self.workload.workload_id, self.arguments.inputs, self.arguments.scalars, outputs
+        )
+
+
+def evidence(cases: Sequence[Case], report: RunReport, preset: Preset) -> dict[str, Any]:
+    """The evidence of the correctness gate for a finished run."""
+    by_id = {case.workload.workload_id: case for case in cases}
+    workloads = []
+    for result in report.results:
+        case = by_id[result.workload_id]
+        outputs = [
+            compare(got, wide, native, preset.tolerance(native.dtype)).evidence(index)
+            for index, (got, wide, native) in enumerate(
+                zip(result.outputs, case.expected.wide, case.expected.native, strict=True)
+            )
+        ]
+        workloads.append(
+            {
+                "workload_id": result.workload_id,
+                "shapes": [list(shape) for shape in case.workload.shapes],
+                "deterministic": result.deterministic,
+                "launches": result.launches,
+                "outputs": outputs,
+            }
+        )
+    return {
+        "fault": asdict(report.fault) if report.fault else None,
+        "workloads": workloads,
+        "noop_replay": asdict(report.noop_replay) if report.noop_replay else None,
+        "facts": report.facts,
+    }
+
+
+def reason(evidence: dict[str, Any], preset: Preset) -> str:
+    """One line that says why a run did not pass."""
+    if fault := evidence["fault"]:
+        return f"{fault['kind']}: {fault['message']}"
+    for workload in evidence["workloads"]:
+        for output in workload["outputs"]:
+            if output["mismatches"]:
+                return _mismatch(workload, output)
+    replay = evidence["noop_replay"]
+    if replay and replay["touched_elements"]:
+        count = replay["touched_elements"]
+        return f"not computed by a kernel: with launches disabled {count} output elements changed"
+    if replay and not replay["launches"]:
+        return "not computed by a kernel: kv_launch launched nothing"
+    count = len(evidence["workloads"])
+    return f"judged on {count} workloads, the preset needs {preset.min_workloads}"
+
+
+def _mismatch(workload: dict[str, Any], output: dict[str, Any]) -> str:
+    first = output["first"]
+    shapes = ", ".join("x".join(map(str, shape)) or "scalar" for shape in workload["shapes"])
+    allowed = f"{output['allowed_abs']:.3g}"
+    if output["rtol"]:
+        allowed += f" + {output['rtol']:.3g} relative"
+    return (
+        f"wrong result: output {output['index']} for inputs {shapes}: {output['mismatches']} of "
+        f"{output['elements']} elements; first at {first['at']}: expected {first['expected']}, "
+        f"got {first['actual']} (allowed error {allowed})"
+    )
