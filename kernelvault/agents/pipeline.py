@@ -120,13 +120,13 @@ class Trajectory:
             attempt, candidate = self._attempt(proposal)
             if candidate is None:
                 unsupported += 1
-                reused += self._bench.is_known(attempt)
+                reused += self._bench.corpus.has_attempt(attempt.attempt_id)
                 self._bench.spool_attempt(self._prepared, attempt, None, ())
                 self._history.append(Turn(proposal, False, None, proposal.reason, {}))
                 continue
             answered += 1
             verifications, known = self._bench.verify(self._prepared, candidate)
-            reused += known and self._bench.is_known(attempt)
+            reused += known and self._bench.corpus.has_attempt(attempt.attempt_id)
             self._bench.spool_attempt(self._prepared, attempt, candidate, verifications)
             turn = _turn(proposal, verifications)
             self._history.append(turn)
@@ -174,4 +174,3 @@ def _feedback(history: Sequence[Turn]) -> dict[str, Any]:
         return {}
     last = history[-1]
     return {"passed": last.passed, "failed_gate": last.failed_gate, "reason": last.reason}
-

@@ -74,7 +74,9 @@ def compare(actual: Tensor, wide: Array, native: Tensor, tolerance: Tolerance) -
 def _compare_exact(actual: Tensor, native: Tensor) -> Comparison:
     got, want = actual.data.reshape(-1), native.data.reshape(-1)
     wrong = np.flatnonzero(got != want)
-    first = _location(actual, native.as_float64().reshape(-1), int(wrong[0])) if len(wrong) else None
+    first = (
+        _location(actual, native.as_float64().reshape(-1), int(wrong[0])) if len(wrong) else None
+    )
     return Comparison(got.size, len(wrong), 0, 0.0, 0.0, 0.0, 0.0, 0.0, first, first)
 
 

@@ -128,9 +128,7 @@ def symbol_findings(undefined: Sequence[str], exported: Sequence[str]) -> tuple[
     return tuple(found)
 
 
-def evidence(
-    findings: Sequence[Finding], undefined: Sequence[str] | None = None
-) -> dict[str, Any]:
+def evidence(findings: Sequence[Finding], undefined: Sequence[str] | None = None) -> dict[str, Any]:
     """The evidence of the static gate."""
     return {
         "findings": [asdict(finding) for finding in findings],
