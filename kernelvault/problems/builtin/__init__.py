@@ -1,0 +1,1 @@
+"""Built-in references, read as text and only ever executed inside the sandbox."""
