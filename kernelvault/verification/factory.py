@@ -42,7 +42,7 @@ def make_verifier(
 
 def _hip(settings: Settings, sandbox: Sandbox) -> LanguageGates:
     toolchain = hip.discover(settings, sandbox)
-    executor = HipCpuExecutor(settings, sandbox, toolchain)
+    executor = HipCpuExecutor(settings.cache, sandbox, toolchain)
     environment = {
         **_environment(sandbox),
         "compiler": toolchain.version,

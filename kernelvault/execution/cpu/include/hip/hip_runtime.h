@@ -8,8 +8,7 @@
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))
 #define __constant__ __attribute__((constant))
-// A section of its own lets the runtime poison all LDS before each block.
-#define __shared__ __attribute__((shared, section("kv_lds")))
+#define __shared__ __attribute__((shared))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
@@ -23,7 +22,10 @@
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 #define HIP_SYMBOL(x) x
 
-// Everything the standard library offers may be called from device code here.
+// The allocation functions have host and device overloads of their own and stay outside.
+#include <new>
+
+// Everything else the standard library offers may be called from device code here.
 #pragma clang force_cuda_host_device begin
 #include <assert.h>
 #include <limits.h>

@@ -130,15 +130,16 @@ KV_DEVICE long long __double_as_longlong(double x) { return kv_bits<long long>(x
 KV_DEVICE double __longlong_as_double(long long x) { return kv_bits<double>(x); }
 
 // ---------------------------------------------------------------- mathematics beyond <math.h>
-KV_DEVICE float __expf(float x) { return expf(x); }
-KV_DEVICE float __exp10f(float x) { return powf(10.0f, x); }
-KV_DEVICE float __logf(float x) { return logf(x); }
-KV_DEVICE float __log2f(float x) { return log2f(x); }
-KV_DEVICE float __log10f(float x) { return log10f(x); }
-KV_DEVICE float __sinf(float x) { return sinf(x); }
-KV_DEVICE float __cosf(float x) { return cosf(x); }
-KV_DEVICE float __tanf(float x) { return tanf(x); }
-KV_DEVICE float __powf(float x, float y) { return powf(x, y); }
+// Macros, because the C library declares internal functions of the same names.
+#define __expf(x) expf(x)
+#define __exp10f(x) powf(10.0f, x)
+#define __logf(x) logf(x)
+#define __log2f(x) log2f(x)
+#define __log10f(x) log10f(x)
+#define __sinf(x) sinf(x)
+#define __cosf(x) cosf(x)
+#define __tanf(x) tanf(x)
+#define __powf(x, y) powf(x, y)
 KV_DEVICE float __fdividef(float x, float y) { return x / y; }
 KV_DEVICE float __fdiv_rn(float x, float y) { return x / y; }
 KV_DEVICE float __frcp_rn(float x) { return 1.0f / x; }

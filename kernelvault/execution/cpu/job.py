@@ -1,0 +1,143 @@
+"""The runner's job file and report: written and read here, and trusted by nobody.
+
+The runner's process also holds the candidate's code, so its report is parsed as hostile text: sizes are
+checked against what we asked for, numbers are bounded, and no verdict is taken from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelvault.execution.contract import Call, CallResult, Fault, OutputSpec
+from kernelvault.spec.tensor import FLOATING, STORAGE, Tensor, from_bytes
+
+# DLPack type codes: see abi.h.
+_CODES = {"float64": 2, "float32": 2, "float16": 2, "bfloat16": 4, "uint8": 1, "bool": 6}
+_KINDS = frozenset(
+    """missing_kv_launch error_code crash memory_limit out_of_bounds input_modified host_access
+    guard_damaged launch_error divergent_barrier unsupported""".split()
+)
+_LINE = re.compile(r"(result|fault|fact|done|broken)\b ?(.*)")
+
+
+def poison_byte(dtype: str) -> int:
+    """What untouched outputs hold: NaN for floats, a conspicuous value for the rest."""
+    return 0xFF if dtype in FLOATING else 0xA5
+
+
+def write_job(calls: Sequence[Call]) -> tuple[str, dict[str, bytes]]:
+    """(job text, input files). Files are shared between calls that use the same tensor object."""
+    lines: list[str] = []
+    inputs: dict[str, bytes] = {}
+    names: dict[int, str] = {}
+    for call in calls:
+        lines.append("call")
+        for tensor in call.inputs:
+            name = names.setdefault(id(tensor), f"tensor{len(names)}.bin")
+            inputs[name] = tensor.data.tobytes()
+            code, bits = _dtype(tensor.dtype)
+            shape = _shape(tensor.shape)
+            lines.append(f"input {name} {code} {bits} {tensor.nbytes} 0 {shape}")
+        for output in call.outputs:
+            code, bits = _dtype(output.dtype)
+            poison = poison_byte(output.dtype)
+            lines.append(f"output {poison} {code} {bits} {_bytes(output)} {_shape(output.shape)}")
+        for scalar in call.scalars:
+            lines.append(f"scalar {_scalar(scalar)}")
+    return "\n".join(lines) + "\n", inputs
+
+
+def _scalar(value: int | float | bool) -> str:
+    if isinstance(value, bool):
+        return f"b {int(value)}"
+    return f"i {value}" if isinstance(value, int) else f"f {value.hex()}"
+
+
+def _dtype(dtype: str) -> tuple[int, int]:
+    return _CODES.get(dtype, 0), STORAGE[dtype].itemsize * 8
+
+
+def _bytes(output: OutputSpec) -> int:
+    return int(np.prod(output.shape, dtype=np.int64)) * STORAGE[output.dtype].itemsize
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return " ".join(map(str, [len(shape), *shape, *reversed(strides)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The parsed report; `complete` says that the runner reached its own end."""
+
+    results: tuple[CallResult, ...]
+    fault: Fault | None
+    facts: dict[str, int]
+    complete: bool
+    broken: str | None
+
+
+def read_report(calls: Sequence[Call], files: Mapping[str, bytes]) -> Report:
+    """Read what a runner left in `/out`; whatever does not fit is dropped."""
+    text = files.get("report", b"")[: 1 << 16].decode("utf-8", errors="replace")
+    results: list[CallResult] = []
+    facts: dict[str, int] = {}
+    fault: Fault | None = None
+    broken: str | None = None
+    complete = False
+    for line in text.splitlines():
+        found = _LINE.fullmatch(line)
+        kind, rest = found.groups() if found else ("", "")
+        if kind == "result" and (result := _result(calls, len(results), rest, files)):
+            results.append(result)
+        elif kind == "fault" and fault is None:
+            fault = _fault(calls, rest)
+        elif kind == "fact" and (fact := re.fullmatch(r"(\w{1,40}) (\d{1,18})", rest)):
+            facts[fact[1]] = int(fact[2])
+        elif kind == "broken":
+            broken = rest
+        complete = complete or kind == "done"
+    return Report(tuple(results), fault, facts, complete, broken)
+
+
+def _result(
+    calls: Sequence[Call], expected: int, rest: str, files: Mapping[str, bytes]
+) -> CallResult | None:
+    found = re.fullmatch(r"(\d{1,6}) ([01]) (\d{1,12})", rest)
+    if found is None or int(found[1]) != expected or expected >= len(calls):
+        return None
+    call = calls[expected]
+    outputs: list[Tensor] = []
+    for index, spec in enumerate(call.outputs):
+        raw = files.get(f"{expected}_{index}.bin", b"")
+        if len(raw) != _bytes(spec):
+            return None
+        outputs.append(from_bytes(spec.dtype, spec.shape, raw))
+    return CallResult(call.workload_id, tuple(outputs), found[2] == "1", int(found[3]))
+
+
+def _fault(calls: Sequence[Call], rest: str) -> Fault:
+    found = re.fullmatch(r"(\w{1,40}) (-?\d{1,6}) (.{0,800})", rest)
+    if found is None or found[1] not in _KINDS:
+        return Fault("crash", "the runner's report is not readable")
+    call = int(found[2])
+    detail = {"workload_id": calls[call].workload_id} if 0 <= call < len(calls) else {}
+    return Fault(found[1], found[3], detail)
+
+
+def touched_elements(results: Sequence[CallResult]) -> int:
+    """Output elements that no longer hold the poison."""
+    touched = 0
+    for result in results:
+        for tensor in result.outputs:
+            raw = np.frombuffer(tensor.data.tobytes(), dtype=np.uint8)
+            rows = raw.reshape(-1, tensor.data.dtype.itemsize)
+            touched += int((rows != poison_byte(tensor.dtype)).any(axis=1).sum())
+    return touched
