@@ -23,7 +23,7 @@ _FRONT_END = (
     *("-x", "hip", "-fcuda-is-device", "-fhip-new-launch-api", "-std=c++17", "-O2"),
     *("-fcxx-exceptions", "-fgnuc-version=4.2.1", "-mrelocation-model", "pic", "-pic-level", "2"),
     *("-debug-info-kind=limited", "-dwarf-version=4", "-ferror-limit", "20", "-fno-pch-timestamp"),
-    *("-ftemplate-depth", "256", "-w"),
+    *("-ftemplate-depth=256", "-w"),
 )
 _CODE_GENERATOR = (
     *("-cc1", "-triple", "x86_64-pc-linux-gnu", "-O2", "-emit-obj"),

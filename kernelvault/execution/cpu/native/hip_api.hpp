@@ -3,6 +3,7 @@
 #pragma once
 
 #define __HIP_PLATFORM_AMD__ 1
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <hip/hip_runtime_api.h>
 
@@ -141,7 +142,10 @@ void __hipRegisterVar(void**, void*, char*, char*, int, size_t, int, int) {}
 void __hipRegisterFunction(void**, const void* host, char*, const char* name, unsigned, void*, void*, void*, void*,
                            int*) {
   auto thunk = (Body)dlsym(device_library, (std::string("kv_thunk_") + name).c_str());
-  kernels[host] = {name, thunk};
+  int status = 0;
+  char* readable = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  kernels[host] = {status == 0 ? readable : name, thunk};
+  free(readable);
 }
 
 hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t lds_bytes, hipStream_t stream) {

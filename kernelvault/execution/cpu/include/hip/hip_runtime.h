@@ -9,8 +9,6 @@
 #define __host__ __attribute__((host))
 #define __constant__ __attribute__((constant))
 #define __shared__ __attribute__((shared))
-#define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __managed__ __attribute__((managed))
 #define __HIP_PLATFORM_AMD__ 1
@@ -49,6 +47,10 @@
 #include <type_traits>
 #include <utility>
 #pragma clang force_cuda_host_device end
+
+// After the standard headers, which spell attributes __noinline__.
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
 
 #include <hip/kv_host_api.h>
 #include <hip/kv_device_api.h>
