@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -22,11 +24,35 @@ _MANIFEST = "manifest.json"
 
 
 class Entry:
-    """An intact cache folder. Tensors are mapped, so that only what is looked at is read."""
+    """An intact cache folder. Tensors are mapped, so that only what is looked at is read.
+
+    The manifest was written beside untrusted code: `check` it before its tensors are used.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_bytes())
+
+    def check(self) -> None:
+        """Raises ValueError, KeyError or TypeError unless every tensor is there and well-formed."""
+        fixed = list(self.manifest["fixed"])
+        inputs, outputs = (len(self.manifest["signature"][k]) for k in ("inputs", "outputs"))
+        for workload in self.manifest["workloads"]:
+            if len(workload["users"]) + len(fixed) != inputs:
+                raise ValueError("a workload has not as many inputs as the signature")
+            if not len(workload["native"]) == len(workload["wide"]) == outputs:
+                raise ValueError("a workload has not as many outputs as the signature")
+            for entry in [*fixed, *workload["users"], *workload["native"], *workload["wide"]]:
+                self._check_tensor(entry)
+
+    def _check_tensor(self, entry: Mapping[str, Any]) -> None:
+        # A name that is no digest could lead out of the folder.
+        if not re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]):
+            raise ValueError(f"a tensor is called {entry['sha256']!r}")
+        needed = math.prod(entry["shape"]) * STORAGE[entry["dtype"]].itemsize
+        path = self.folder / f"{entry['sha256']}.bin"
+        if entry["bytes"] != needed or not path.is_file() or path.stat().st_size != needed:
+            raise ValueError(f"a tensor of shape {entry['shape']} has {entry['bytes']} bytes")
 
     def tensor(self, entry: Mapping[str, Any]) -> Tensor:
         """The tensor of a manifest entry."""

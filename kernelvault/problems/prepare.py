@@ -89,6 +89,7 @@ def prepare(source: ProblemSource, settings: Settings, sandbox: Sandbox) -> Prep
     key = content_id("reference", [source.source, worker_digest()])
     entry = cache.obtain(settings.cache / "reference", key, lambda: work(source, sandbox))
     try:
+        entry.check()
         return _assemble(source, entry)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         # The file ran beside our worker and could have written a manifest of its own.

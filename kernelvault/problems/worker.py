@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
+import signal
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -54,7 +55,7 @@ def work(source: ProblemSource, sandbox: Sandbox, limits: Limits = LIMITS) -> Ma
         argv=(sys.executable, "-P", "-s", "-m", "kernelvault.problems.reference", "/in", "/out"),
         inputs={"problem.py": source.source.encode()},
         mounts=_mounts(),
-        env={"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+        env={"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
         limits=limits,
     )
     return _files(source, sandbox.run(job), limits)
@@ -84,9 +85,7 @@ def _files(source: ProblemSource, result: SandboxResult, limits: Limits) -> Mapp
         text = f"{source.name} needs too much memory ({result.ended})"
         raise ProblemRejected("too_large", text, "use smaller sizes in get_cases(kind)")
     if "rejected.json" in result.files:
-        told = json.loads(result.files["rejected.json"])
-        cause = f"{source.name}: {told['cause']}"
-        raise ProblemRejected(str(told["reason"]), cause, str(told["next_step"]))
+        raise _rejection(source, result.files["rejected.json"])
     log = result.log.decode(errors="replace").strip()
     if result.ended == "exited" and result.ok and "manifest.json" in result.files:
         return result.files
@@ -97,6 +96,20 @@ def _files(source: ProblemSource, result: SandboxResult, limits: Limits) -> Mapp
     if result.ended == "exited" and "Traceback" not in log:
         text = f"{source.name} ended the process with exit code {result.exit_code}"
         raise ProblemRejected("import_error", text, "do not exit from a problem file")
+    if result.signal is not None and result.signal != signal.SIGKILL:
+        text = f"{source.name} crashed the interpreter with signal {result.signal}"
+        raise ProblemRejected("crashed", text, "run the file by itself and mend it")
     how = f"signal {result.signal}" if result.signal else f"exit code {result.exit_code}"
     last = log.splitlines()[-1][:300] if log else "no message"
     raise ReferenceFault(f"the reference worker died on {source.name} ({how}): {last}")
+
+
+def _rejection(source: ProblemSource, raw: bytes) -> ProblemRejected:
+    try:
+        told = json.loads(raw)
+        cause = f"{source.name}: {told['cause']}"
+        return ProblemRejected(str(told["reason"]), cause, str(told["next_step"]))
+    except (ValueError, TypeError, KeyError) as error:
+        # The file runs beside our worker and can write what it likes.
+        text = f"{source.name} gave a malformed rejection: {error}"
+        return ProblemRejected("malformed", text, "keep out of the worker's files")

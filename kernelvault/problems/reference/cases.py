@@ -80,7 +80,7 @@ def variations(native: Case, inputs: Sequence[Sequence[int | str]]) -> list[Case
     `inputs` are the symbolic shapes of the user inputs; entries that are expressions stay fixed
     to what the symbols give, so only plain symbols are varied.
     """
-    found = []
+    found: list[Case] = []
     symbols = {entry for shape in inputs for entry in shape if isinstance(entry, str)}
     if not symbols or not all(symbol.isidentifier() for symbol in symbols):
         return found

@@ -28,7 +28,7 @@ _ORDER = ("user", "parameter", "buffer", "constant")
 
 @dataclass(frozen=True)
 class Slot:
-    """One tensor input: placeholder name, readable name, kind, fixed value (None for the user's)."""
+    """One tensor input: placeholder, readable name, kind, fixed value (None for the user's)."""
 
     placeholder: str
     name: str

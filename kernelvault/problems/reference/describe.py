@@ -23,7 +23,7 @@ from kernelvault.problems.reference.load import (
     scalars,
     tensors,
 )
-from kernelvault.problems.reference.reject import Rejected, describe
+from kernelvault.problems.reference.reject import Rejected
 
 MIN_WORKLOADS = 4
 # The largest size a 32-bit index can hold stands for "no upper bound" in exported ranges.
@@ -53,7 +53,7 @@ def manifest(source: str, writer: Writer) -> dict[str, Any]:
     performance = case_list.performance_shapes(module)
     return {
         "signature": _signature(derived, leaves),
-        "symbols": _symbols(derived),
+        "symbols": _symbols(derived, cases),
         "graph": _graph(derived),
         "fixed": [writer.tensor(s.value) for s in derived.slots if s.value is not None],
         "mode": "train" if model.training else "eval",
@@ -206,10 +206,10 @@ def _signature(derived: Derived, leaves: list[Any]) -> dict[str, Any]:
     return {"inputs": inputs, "scalars": leaves, "outputs": outputs}
 
 
-def _symbols(derived: Derived) -> list[list[Any]]:
+def _symbols(derived: Derived, cases: Sequence[Case]) -> list[list[Any]]:
     """[symbol, input, dimension, minimum, maximum or None].
 
-    Export reports a minimum of 2 whenever it has not looked at size 1; cases prove 1 where it works.
+    Export reports a minimum of 2 wherever it has not looked at size 1; a case proves that 1 works.
     """
     ranges = {str(k): v for k, v in derived.program.range_constraints.items()}
     found = []
@@ -217,7 +217,8 @@ def _symbols(derived: Derived) -> list[list[Any]]:
         known = ranges.get(derived.encoder.original[symbol])
         low = _bound(known.lower) if known is not None else None
         high = _bound(known.upper) if known is not None else None
-        low = 1 if low is None or low <= 2 else low
+        least = min(tensors(case.args)[index].shape[dim] for case in cases)
+        low = max(1, min(least, low or 2))
         found.append([symbol, index, dim, low, high])
     return found
 
@@ -247,6 +248,3 @@ def _graph(derived: Derived) -> dict[str, Any]:
         "outputs": list(derived.outputs),
         "symbols": encoder.symbols,
     }
-
-
-__all__ = ["describe", "manifest"]

@@ -66,7 +66,7 @@ class Encoder:
         assert known is not None
         return known
 
-    def argument(self, value: Any) -> Any:
+    def argument(self, value: Any) -> Any:  # noqa: PLR0911  (one return per kind of value)
         """One node argument in the encoding of `spec.graph`."""
         if isinstance(value, fx.Node):
             known = value.meta.get("val")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from kernelvault.problems.reference.philox import ForbidRandom, PhiloxMode
 from kernelvault.problems.reference.reject import PROBLEM_FILE, Rejected, describe
 
 INIT_SEED = 20_240_229
-_GPU_SIGNS = ("cuda", "hip", "nvidia", "gpu")
+_GPU_SIGN = re.compile(r"\b(cuda|hip|rocm|nvidia)\b", re.IGNORECASE)
 
 
 def load(source: str) -> types.ModuleType:
@@ -45,7 +46,7 @@ def guarded(reason: str, what: str, call: Callable[[], Any]) -> Any:
         raise
     except (Exception, SystemExit) as error:  # the file may raise anything at all
         text = describe(error)
-        if any(sign in text.lower() for sign in _GPU_SIGNS):
+        if _GPU_SIGN.search(text):
             step = "keep devices out of the file: tensors are placed by whoever runs it"
             raise Rejected("needs_gpu", f"{what} without a GPU: {text}", step) from error
         raise Rejected(reason, f"{what}: {text}", "run the file by itself and mend it") from error

@@ -6,6 +6,7 @@ autograd and filled from our own stream instead.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +25,13 @@ def is_random(op: Any) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(op, "tags", ())
 
 
+def _array(value: Any) -> Any:
+    return value.double().numpy() if isinstance(value, torch.Tensor) else value
+
+
 def _normal(rng: Rng, out: torch.Tensor, a: dict[str, Any]) -> Any:
-    return rng.standard_normal(tuple(out.shape)) * a.get("std", 1.0) + a.get("mean", 0.0)
+    mean, std = _array(a.get("mean", 0.0)), _array(a.get("std", 1.0))
+    return rng.standard_normal(tuple(out.shape)) * std + mean
 
 
 def _uniform(rng: Rng, out: torch.Tensor, a: dict[str, Any]) -> Any:
@@ -42,11 +48,8 @@ def _integers(rng: Rng, out: torch.Tensor, a: dict[str, Any]) -> Any:
 
 
 def _bernoulli(rng: Rng, out: torch.Tensor, a: dict[str, Any]) -> Any:
-    chance = a.get("p", 0.5)
-    if "self" in a and isinstance(a["self"], torch.Tensor) and "p" not in a:
-        chance = a["self"].double().numpy()
-    elif isinstance(chance, torch.Tensor):
-        chance = chance.double().numpy()
+    # bernoulli(probabilities) takes them as `self`, the other overloads as `p`.
+    chance = _array(a["p"] if "p" in a else a["self"])
     return rng.integers(0, 1 << 24, tuple(out.shape)) / float(1 << 24) < chance
 
 
@@ -72,10 +75,15 @@ _FILLS: dict[str, Fill] = {
 
 
 class PhiloxMode(TorchDispatchMode):  # type: ignore[no-untyped-call, misc, unused-ignore]
-    """While active, random tensors come from Philox under `seed`."""
+    """While active, random tensors come from Philox under `seed`.
+
+    Python's and NumPy's global generators are seeded too, for files that use them.
+    """
 
     def __init__(self, seed: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
+        random.seed(seed)
+        np.random.seed(seed)
         self._rng = np.random.Generator(np.random.Philox(seed))
 
     def __torch_dispatch__(
@@ -107,6 +115,9 @@ def _named(func: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 class ForbidRandom(TorchDispatchMode):  # type: ignore[no-untyped-call, misc, unused-ignore]
     """While active, a random operator rejects the problem."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
