@@ -50,7 +50,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What one call left in its outputs; `deterministic` says whether a second run agreed bitwise."""
+    """What a call left in its outputs; `deterministic`: whether a second run agreed bitwise."""
 
     workload_id: str
     outputs: tuple[Tensor, ...]

@@ -13,7 +13,7 @@ import typing
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from kernelvault.spec.problem import Provenance
 
@@ -68,7 +68,7 @@ def _build_union(args: tuple[Any, ...], value: Any) -> Any:
 
 
 @cache
-def _hints(cls: type) -> dict[str, Any]:
+def _hints(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
@@ -111,7 +111,7 @@ def from_row(cls: type[R], row: dict[str, Any]) -> R:
             values[name] = build(kind, row[name])
         else:
             values[name] = build(kind, json.loads(row[name]))
-    return cast(R, cls(**values))
+    return cls(**values)
 
 
 def _is_struct_list(kind: Any) -> bool:

@@ -24,7 +24,8 @@ def make_verifier(
 ) -> Verifier:
     """The verifier of `language` for `targets` (default: the settings').
 
-    Raises ConfigError for an unknown language, target or preset, ToolchainMissing without a compiler.
+    Raises ConfigError for an unknown language, target or preset, ToolchainMissing when there is
+    no compiler.
     """
     wanted = tuple(targets or settings.targets)
     for target in wanted:

@@ -14,11 +14,28 @@ from tree_sitter import Language, Node, Parser
 MAX_SOURCE_BYTES = 256 * 1024
 
 _ALLOWED_INCLUDES = frozenset(
-    ["hip/hip_runtime.h", "hip/hip_runtime_api.h", "hip/hip_fp16.h", "hip/hip_bf16.h", "hip/hip_bfloat16.h", "hip/hip_vector_types.h", "hip/hip_complex.h", "hip/hip_cooperative_groups.h", "kernelvault/abi.h", "algorithm", "array", "bit", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "functional", "initializer_list", "limits", "numeric", "tuple", "type_traits", "utility", "assert.h", "float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h"]
+    """hip/hip_runtime.h hip/hip_runtime_api.h hip/hip_fp16.h hip/hip_bf16.h hip/hip_bfloat16.h
+    hip/hip_vector_types.h hip/hip_complex.h hip/hip_cooperative_groups.h kernelvault/abi.h
+    algorithm array bit cassert cfloat climits cmath cstddef cstdint cstdio cstdlib cstring
+    functional initializer_list limits numeric tuple type_traits utility assert.h float.h
+    limits.h math.h stddef.h stdint.h stdio.h stdlib.h string.h""".split()
 )
 
 _ALLOWED_SYMBOLS = frozenset(
-    ["__hipRegisterFatBinary", "__hipRegisterFunction", "__hipRegisterVar", "__hipUnregisterFatBinary", "__hipPushCallConfiguration", "__hipPopCallConfiguration", "hipLaunchKernel", "hipExtLaunchKernel", "hipGetLastError", "hipPeekAtLastError", "hipGetErrorString", "hipGetErrorName", "hipMemsetAsync", "hipMemsetD8Async", "hipMemsetD16Async", "hipMemsetD32Async", "hipMemcpyAsync", "hipMemcpyDtoDAsync", "hipFuncSetAttribute", "hipFuncGetAttributes", "hipDeviceGetAttribute", "hipGetDevice", "hipGetDeviceProperties", "hipGetDevicePropertiesR0600", "hipOccupancyMaxActiveBlocksPerMultiprocessor", "hipOccupancyMaxPotentialBlockSize", "hipStreamSynchronize", "hipDeviceSynchronize", "memcpy", "memmove", "memset", "memcmp", "strlen", "strcmp", "abs", "labs", "llabs", "malloc", "calloc", "free", "abort", "atexit", "printf", "fprintf", "puts", "putchar", "fputs", "fputc", "fwrite", "stdout", "stderr", "snprintf", "__assert_fail", "__stack_chk_fail", "__gmon_start__", "__cxa_finalize", "__cxa_atexit", "__cxa_guard_acquire", "__cxa_guard_release", "__cxa_guard_abort", "__cxa_pure_virtual", "__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow", "__gxx_personality_v0", "_Unwind_Resume", "__clang_call_terminate", "__dso_handle", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZSt9terminatev"]
+    """__hipRegisterFatBinary __hipRegisterFunction __hipRegisterVar __hipUnregisterFatBinary
+    __hipPushCallConfiguration __hipPopCallConfiguration hipLaunchKernel hipExtLaunchKernel
+    hipGetLastError hipPeekAtLastError hipGetErrorString hipGetErrorName hipMemsetAsync
+    hipMemsetD8Async hipMemsetD16Async hipMemsetD32Async hipMemcpyAsync hipMemcpyDtoDAsync
+    hipFuncSetAttribute hipFuncGetAttributes hipDeviceGetAttribute hipGetDevice
+    hipGetDeviceProperties hipGetDevicePropertiesR0600
+    hipOccupancyMaxActiveBlocksPerMultiprocessor hipOccupancyMaxPotentialBlockSize
+    hipStreamSynchronize hipDeviceSynchronize memcpy memmove memset memcmp strlen strcmp abs
+    labs llabs malloc calloc free abort atexit printf fprintf puts putchar fputs fputc
+    fwrite stdout stderr snprintf __assert_fail __stack_chk_fail __gmon_start__
+    __cxa_finalize __cxa_atexit __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort
+    __cxa_pure_virtual __cxa_begin_catch __cxa_end_catch __cxa_rethrow __gxx_personality_v0
+    _Unwind_Resume __clang_call_terminate __dso_handle _ITM_deregisterTMCloneTable
+    _ITM_registerTMCloneTable _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZSt9terminatev""".split()
 )
 _ALLOWED_SYMBOL_PATTERN = re.compile(
     r"""_ZSt\d+__throw_\w+

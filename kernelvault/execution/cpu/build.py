@@ -1,4 +1,4 @@
-"""Builds the emulator's own parts once a machine, and the device half of candidates in the sandbox."""
+"""Builds the emulator once a machine, and the device half of candidates in the sandbox."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Makes the front end's LLVM IR loadable by the runner: LDS placement and one thunk a kernel.
 
-The host's launch stub packs a kernel's arguments as an array of pointers, one for each C++ parameter.
-A thunk `kv_thunk_<mangled name>(ptr args)` unpacks them into the parameters as the x86-64 calling
-convention lowered them: small structs are split into `name.coerce*`, large ones are `byval`, empty ones
-vanish. Debug information says which C++ parameter each IR parameter belongs to.
+The host's launch stub packs a kernel's arguments as an array of pointers, one for each C++
+parameter. A thunk `kv_thunk_<mangled name>(ptr args)` unpacks them into the parameters as the
+x86-64 calling convention lowered them: small structs are split into `name.coerce*`, large ones are
+`byval`, empty ones vanish. Debug information says which C++ parameter each IR parameter belongs to.
 """
 
 from __future__ import annotations
