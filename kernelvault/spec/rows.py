@@ -12,7 +12,6 @@ import types
 import typing
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any, TypeVar
 
 from kernelvault.spec.problem import Provenance
@@ -67,9 +66,14 @@ def _build_union(args: tuple[Any, ...], value: Any) -> Any:
     return build(present[0], value) if len(present) == 1 else value
 
 
-@cache
+_HINTS: dict[Any, dict[str, Any]] = {}
+
+
 def _hints(cls: Any) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+    """The resolved type hints of a record class; resolving them is slow, so once a class."""
+    if cls not in _HINTS:
+        _HINTS[cls] = typing.get_type_hints(cls)
+    return _HINTS[cls]
 
 
 def dumps(value: Any) -> str:
