@@ -10,8 +10,12 @@ import pytest
 from kernelvault.errors import ProblemRejected, UsageError
 from kernelvault.problems import catalog
 from kernelvault.problems.prepare import PreparedProblem, prepare
+from kernelvault.problems.reference.describe import manifest
+from kernelvault.problems.reference.emit import Writer
+from kernelvault.problems.reference.reject import Rejected
 from kernelvault.problems.source import ProblemSource
-from kernelvault.sandbox import Sandbox, open_sandbox
+from kernelvault.problems.worker import work
+from kernelvault.sandbox import Limits, Sandbox, open_sandbox
 from kernelvault.settings import Settings
 from kernelvault.spec.graph import Graph
 from kernelvault.spec.problem import Provenance
@@ -164,11 +168,38 @@ REJECTED = {
 
 
 @pytest.mark.parametrize("reason", [*REJECTED])
-def test_rejections_are_named(reason: str, settings: Settings, sandbox: Sandbox) -> None:
-    with pytest.raises(ProblemRejected) as caught:
-        make(REJECTED[reason], settings, sandbox)
+def test_rejections_are_named(reason: str, tmp_path: Path) -> None:
+    # These texts are ours, so that they may run here and one import of torch serves them all.
+    with pytest.raises(Rejected) as caught:
+        manifest(REJECTED[reason], Writer(tmp_path))
     assert caught.value.reason == reason
-    assert caught.value.next_step
+    assert caught.value.cause and caught.value.next_step
+
+
+def test_rejection_comes_out_of_the_sandbox(settings: Settings, sandbox: Sandbox) -> None:
+    with pytest.raises(ProblemRejected) as caught:
+        make(REJECTED["import_error"], settings, sandbox)
+    assert caught.value.reason == "import_error"
+    assert "no_such_module" in caught.value.cause and caught.value.next_step
+
+
+HOSTILE = {
+    "crashed": "import ctypes\nctypes.string_at(0)\n",
+    "malformed": "import os\nopen('/out/manifest.json', 'w').write('[1]')\nos._exit(0)\n",
+    "import_error": "import os\nos._exit(0)\n",
+    "timeout": "while True:\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("reason", [*HOSTILE])
+def test_hostile_files_are_rejected(reason: str, settings: Settings, sandbox: Sandbox) -> None:
+    source = ProblemSource("test", HOSTILE[reason], NOWHERE)
+    with pytest.raises(ProblemRejected) as caught:
+        if reason == "timeout":
+            work(source, sandbox, Limits(wall_s=15, cpu_s=6, memory_bytes=4 << 30))
+        else:
+            prepare(source, settings, sandbox)
+    assert caught.value.reason == reason
 
 
 def test_no_cases_are_varied(settings: Settings, sandbox: Sandbox) -> None:

@@ -70,7 +70,7 @@ def _cases(module: types.ModuleType, model: torch.nn.Module) -> tuple[list[Case]
         step = "return at least four argument lists"
         raise Rejected("too_few_workloads", 'get_cases("correctness") is empty', step)
     for case in cases:
-        run(model, case.args)  # tell random operators, mutation and wrong outputs by name
+        _refuse_nondeterministic(model, case)
     derived = _derive(model, cases)
     if not own:
         shapes = [
@@ -85,6 +85,13 @@ def _cases(module: types.ModuleType, model: torch.nn.Module) -> tuple[list[Case]
                 continue  # the reference itself does not take this size
             cases.append(case)
     return cases, derived
+
+
+def _refuse_nondeterministic(model: torch.nn.Module, case: Case) -> None:
+    first, second = run(model, case.args), run(model, case.args)
+    if len(first) != len(second) or not all(map(same, first, second)):
+        step = "keep clocks, counters and unordered sets out of forward"
+        raise Rejected("nondeterministic", "two runs on equal arguments differ", step)
 
 
 def _derive(model: torch.nn.Module, cases: Sequence[Case]) -> Derived:
@@ -131,14 +138,11 @@ def _close(expected: Sequence[torch.Tensor], got: Sequence[torch.Tensor]) -> boo
 
 
 def _native(model: torch.nn.Module, derived: Derived, case: Case) -> list[torch.Tensor]:
-    first, second = run(model, case.args), run(model, case.args)
-    if not all(same(a, b) for a, b in zip(first, second, strict=True)):
-        step = "keep clocks, counters and unordered sets out of forward"
-        raise Rejected("nondeterministic", "two runs on equal arguments differ", step)
-    if not _close(first, functional(derived, tensors(case.args))):
+    outputs = run(model, case.args)
+    if not _close(outputs, functional(derived, tensors(case.args))):
         text = f"the exported form disagrees with Model on case {case.index}"
         raise Rejected("unexportable", text, "avoid Python state and branches in forward")
-    return first
+    return outputs
 
 
 def _wide(
