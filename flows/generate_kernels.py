@@ -1,0 +1,52 @@
+"""Flow: agents write and verify kernels for problems."""
+
+from __future__ import annotations
+
+from prefect import flow
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.results import publish_results
+from kernelvault.agents.context import warm_up
+from kernelvault.agents.pipeline import Unit, UnitSummary, plan_units
+from kernelvault.settings import Settings, resolve
+from tasks.cluster import Outcome, RayCluster
+from tasks.corpus import commit
+from tasks.shards import CONCURRENT_SHARDS, generate_shard, run_shards
+
+
+def generate(
+    settings: Settings, units: tuple[Unit, ...]
+) -> tuple[Outcome[Unit, UnitSummary], ...]:
+    """Work on the units on the open cluster, commit what they gave, publish the table."""
+    outcomes = tuple(run_shards(generate_shard, settings, units, "kernels"))
+    commit(settings)
+    publish_results(outcomes)
+    return outcomes
+
+
+@flow(
+    name="generate-kernels",
+    task_runner=ThreadPoolTaskRunner(max_workers=CONCURRENT_SHARDS),
+    validate_parameters=True,
+)
+def generate_kernels(
+    settings: Settings | None = None,
+    problems: list[str] | None = None,
+    languages: list[str] | None = None,
+    limit: int | None = None,
+) -> int:
+    """Generate, verify and store kernels; returns the number of units that ended in a fault.
+
+    Args:
+        settings: where and how to work; by default from the environment and kernelvault.toml.
+        problems: names of built-in problems; all of them by default.
+        languages: what to write kernels in; HIP by default.
+        limit: at most so many problems.
+    """
+    chosen = settings or resolve()
+    written = tuple(languages or ("hip",))
+    units = plan_units(chosen, problems, written, limit)
+    warm_up(chosen, written)
+    with RayCluster(chosen):
+        outcomes = generate(chosen, units)
+    return sum(outcome.error is not None for outcome in outcomes)

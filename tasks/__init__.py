@@ -1,0 +1,1 @@
+"""Prefect tasks: retries and fan-out around one call into kernelvault each."""

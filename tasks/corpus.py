@@ -1,0 +1,39 @@
+"""Tasks around the corpus and its releases: commit what was spooled, cut a release."""
+
+from __future__ import annotations
+
+from prefect import task
+
+from kernelvault import release
+from kernelvault.cli.contract import ReleaseOutcome
+from kernelvault.settings import Settings
+from kernelvault.store import Corpus
+from tasks.policy import CACHE, RETRIES, RETRY_DELAY_S, worth_retrying
+
+
+@task(
+    name="commit",
+    retries=RETRIES,
+    retry_delay_seconds=RETRY_DELAY_S,
+    retry_condition_fn=worth_retrying,
+    cache_policy=CACHE,
+)
+def commit(settings: Settings) -> None:
+    """Move everything spooled into the corpus tables; doing it twice changes nothing."""
+    Corpus(settings.corpus).commit()
+
+
+@task(
+    name="release",
+    retries=RETRIES,
+    retry_delay_seconds=RETRY_DELAY_S,
+    retry_condition_fn=worth_retrying,
+    cache_policy=CACHE,
+)
+def cut_release(settings: Settings, channel: str) -> ReleaseOutcome:
+    """Run the release checkpoint and cut a release; an equal existing one is returned unchanged.
+
+    Raises CorpusInvalid when the checkpoint fails.
+    """
+    made = release.create(settings, channel)
+    return ReleaseOutcome(made.path, made.unchanged)
