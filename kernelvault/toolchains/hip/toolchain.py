@@ -1,0 +1,179 @@
+"""The HIP toolchain: compiles candidates inside a sandbox and reads what came of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernelvault.errors import SandboxFault
+from kernelvault.hashing import content_id, sha256_bytes
+from kernelvault.sandbox.contract import Job, Limits, MiB, Mount, Sandbox, SandboxResult
+from kernelvault.settings import Settings
+from kernelvault.toolchains.contract import CompileResult, Diagnostic, HostResult
+from kernelvault.toolchains.hip import diagnostics, passes
+from kernelvault.toolchains.hip.discovery import Tools, find_tools
+from kernelvault.toolchains.hip.passes import HOST, SOURCE, Pass, UnsupportedTarget
+from kernelvault.toolchains.hip.symbols import dynamic_symbols
+from kernelvault.toolchains.hip.tree import build_once, build_tree, tree_key
+from kernelvault.toolchains.hip.usage import kernel_usage
+
+LIMITS = Limits(wall_s=60.0, cpu_s=60, memory_bytes=4096 * MiB, out_bytes=128 * MiB)
+_ENV = {"SOURCE_DATE_EPOCH": "0"}  # __DATE__ and __TIME__ may not change a code object
+_CODE_VERSION = 1  # raise when this package reads or makes something in another way
+
+
+def discover(settings: Settings, sandbox: Sandbox) -> HipToolchain:
+    """The HIP toolchain of this machine, its headers laid out in `settings.cache`.
+
+    Raises ToolchainMissing, naming what to install, when there is no compiler or no HIP headers.
+    """
+    tools = find_tools(settings.rocm_path)
+    key = tree_key(tools)
+    folder = settings.cache / "hip"
+    tree = build_once(folder / key[:16], lambda work: build_tree(tools, work))
+    return HipToolchain(tools, key, tree, sandbox)
+
+
+class HipToolchain:
+    """`Toolchain` for HIP. Precompiled headers are made when a target is first asked for."""
+
+    language = "hip"
+
+    def __init__(self, tools: Tools, key: str, tree: Path, sandbox: Sandbox) -> None:
+        self._tools = tools
+        self._tree = tree
+        self._sandbox = sandbox
+        self._passes: dict[str, Pass] = {}
+        self.clang = tools.clang
+        self.lld = tools.lld
+        self.version = tools.version
+        self.digest = content_id("hip-toolchain", [_CODE_VERSION, key, list(passes.FLAGS)])
+        # For compilers of other passes over the same source: our headers, the ABI header.
+        self.include_dirs = (tree / "own", tree / "abi")
+
+    def prepare(self, targets: Sequence[str]) -> None:
+        """Build the precompiled headers of the host and of all known `targets` now."""
+        for target in (HOST, *targets):
+            try:
+                self._pass(target)
+            except UnsupportedTarget:
+                continue  # `compile` reports it
+
+    def compile(self, source: str, targets: Sequence[str]) -> tuple[CompileResult, ...]:
+        """Compile for all targets in one sandbox run; one result a target, in order.
+
+        Raises SandboxFault when the sandbox fails, ToolchainMissing when the compiler is broken.
+        """
+        refused: dict[str, str] = {}
+        scripts: list[str] = []
+        known: list[str] = []
+        for target in dict.fromkeys(targets):
+            try:
+                scripts.append(self._device_script(target, self._pass(target)))
+                known.append(target)
+            except UnsupportedTarget as error:
+                refused[target] = str(error)
+        made: dict[str, CompileResult] = {}
+        if known:
+            run = self._run("".join(scripts), source)
+            share = run.cpu_s / len(known)
+            made = {target: _device_result(target, run, share) for target in known}
+        for target, reason in refused.items():
+            flags = passes.device_flags(target)
+            made[target] = CompileResult(target, 1, (), None, (), flags, 0.0, unsupported=reason)
+        return tuple(made[target] for target in targets)
+
+    def compile_host(self, source: str) -> HostResult:
+        """Compile and link the host half; HIP's own symbols stay undefined.
+
+        The library embeds a stand-in for the device code, so whoever loads it must supply
+        `__hipRegisterFatBinary` and its kin. Raises as `compile` does.
+        """
+        compiler = shlex.join(self._pass(HOST).command("/tmp/host.o"))
+        link = [
+            *(str(self._tools.lld), "-m", "elf_x86_64", "-shared", "--eh-frame-hdr"),
+            *("--build-id=none", "-z", "relro", "-o", "/out/host.so", "/tmp/host.o"),
+        ]
+        symbols = [str(self._tools.readelf), "--dyn-syms", "--wide", "/out/host.so"]
+        script = (
+            f"{compiler} 2>/out/host.err && {shlex.join(link)} 2>>/out/host.err; rc=$?\n"
+            f"[ $rc = 0 ] && {shlex.join(symbols)} >/out/host.symbols 2>>/out/host.err\n"
+            "echo $rc >/out/host.rc\n"
+        )
+        run = self._run(script, source)
+        code, found = _outcome(HOST, run)
+        if code != 0:
+            return HostResult(code, (), (), found, None, run.cpu_s, run.ended)
+        undefined, exported = dynamic_symbols(_text(run, "host.symbols"))
+        library = run.files["host.so"]
+        return HostResult(0, undefined, exported, found, library, run.cpu_s, run.ended)
+
+    def _pass(self, target: str) -> Pass:
+        if target not in self._passes:
+            folder = self._tree.with_name(f"{self._tree.name}-pch")
+            self._passes[target] = passes.make_pass(self._tools, self._tree, folder, target)
+        return self._passes[target]
+
+    def _run(self, script: str, source: str) -> SandboxResult:
+        folders = [self._tree, *(item.pch for item in self._passes.values())]
+        if self._tools.rocm is not None:
+            folders.append(self._tools.rocm)
+        job = Job(
+            argv=("/bin/sh", "-c", script),
+            inputs={Path(SOURCE).name: source.encode("utf-8", "replace")},
+            mounts=tuple(Mount(folder) for folder in folders),
+            env=_ENV,
+            limits=LIMITS,
+        )
+        return self._sandbox.run(job)
+
+    def _device_script(self, target: str, compilation: Pass) -> str:
+        """Shell text: compile, link, then read notes and instructions of the code object."""
+        image = f"/out/{target}.hsaco"
+        objects = f"/tmp/{target}.o"
+        link = [str(self._tools.lld), "-m", "elf64_amdgpu", "--no-undefined", "-shared"]
+        link += ["-o", image, objects]
+        notes = [str(self._tools.readelf), "--notes", image]
+        listing = [str(self._tools.objdump), "-d", "--no-show-raw-insn", "--no-leading-addr", image]
+        errors = f"/out/{target}.err"
+        return (
+            f"{shlex.join(compilation.command(objects))} 2>{errors} && "
+            f"{shlex.join(link)} 2>>{errors}; rc=$?\n"
+            f"if [ $rc = 0 ]; then {shlex.join(notes)} >/out/{target}.notes; "
+            f"{shlex.join(listing)} >/out/{target}.s; fi\n"
+            f"echo $rc >/out/{target}.rc\n"
+        )
+
+
+def _device_result(target: str, run: SandboxResult, cpu_s: float) -> CompileResult:
+    code, found = _outcome(target, run)
+    flags = passes.device_flags(target)
+    ended = "exited" if f"{target}.rc" in run.files else run.ended
+    if code != 0:
+        return CompileResult(target, code, (), None, found, flags, cpu_s, ended)
+    kernels = kernel_usage(
+        _text(run, f"{target}.err"), _text(run, f"{target}.notes"), _text(run, f"{target}.s")
+    )
+    digest = sha256_bytes(run.files[f"{target}.hsaco"])
+    return CompileResult(target, 0, kernels, digest, found, flags, cpu_s, ended)
+
+
+def _outcome(name: str, run: SandboxResult) -> tuple[int, tuple[Diagnostic, ...]]:
+    """(exit code, diagnostics) of one pass; a pass that was stopped exits with 1."""
+    found = diagnostics.parse(_text(run, f"{name}.err"), SOURCE)
+    status = _text(run, f"{name}.rc").strip()
+    if status.isdigit():
+        code = int(status)
+        if code == 0:
+            return 0, found
+        return code, diagnostics.first_error(found, f"the compiler ended with status {code}")
+    if run.ok:
+        raise SandboxFault("the compile script left no status", "run `kernelvault doctor`")
+    limits = f"{LIMITS.wall_s:.0f} s, {LIMITS.memory_bytes // MiB} MiB"
+    stopped = f"the compiler was stopped: {run.ended} (limits: {limits})"
+    return run.exit_code or 1, diagnostics.first_error(found, stopped)
+
+
+def _text(run: SandboxResult, name: str) -> str:
+    return run.files.get(name, b"").decode("utf-8", "replace")
