@@ -162,7 +162,7 @@ REJECTED = {
     "input_mutation": with_forward("return x.add_(1)"),
     "random": with_forward("return x + torch.rand_like(x)"),
     "nondeterministic": "import time\n" + with_forward("return x + time.perf_counter()"),
-    "too_large": with_forward("return x").replace("(rows, 5)", "(rows, 5000000)"),
+    "too_large": with_forward("return x").replace("(rows, 5)", "(rows, 50000000)"),
     "too_few_workloads": with_forward("return x + 1").replace("(1, 2, 33, 65)", "(1, 2)"),
 }
 
