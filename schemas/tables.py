@@ -1,5 +1,8 @@
-"""The tables of a corpus. Only types that the store returns unchanged are used: no unsigned integers,
-no dictionaries, no nanoseconds. Units are in column names; nested records are JSON text columns."""
+"""The tables of a corpus.
+
+Only types that the store returns unchanged are used: no unsigned integers, no dictionaries, no
+nanoseconds. Units are in column names; nested records are JSON text columns.
+"""
 
 from __future__ import annotations
 

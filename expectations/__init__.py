@@ -1,0 +1,1 @@
+"""Release checks: suites as data, and the checkpoint that enforces them."""
