@@ -13,7 +13,7 @@ from kernelvault.settings import Settings
 from kernelvault.toolchains.contract import CompileResult, Diagnostic, HostResult
 from kernelvault.toolchains.hip import diagnostics, passes
 from kernelvault.toolchains.hip.discovery import Tools, find_tools
-from kernelvault.toolchains.hip.passes import HOST, SOURCE, Pass, UnsupportedTarget
+from kernelvault.toolchains.hip.passes import HOST, SOURCE, Pass, UnsupportedTargetError
 from kernelvault.toolchains.hip.symbols import dynamic_symbols
 from kernelvault.toolchains.hip.tree import build_once, build_tree, tree_key
 from kernelvault.toolchains.hip.usage import kernel_usage
@@ -49,15 +49,18 @@ class HipToolchain:
         self.lld = tools.lld
         self.version = tools.version
         self.digest = content_id("hip-toolchain", [_CODE_VERSION, key, list(passes.FLAGS)])
-        # For compilers of other passes over the same source: our headers, the ABI header.
+        # For other compilations of the same source: search flags of a full HIP driver run,
+        # and the folders of our own headers alone.
+        self.driver_flags = passes.include_flags(tools, tree)
         self.include_dirs = (tree / "own", tree / "abi")
+        self.hip_include = (tools.rocm or tree / "rocm") / "include"
 
     def prepare(self, targets: Sequence[str]) -> None:
         """Build the precompiled headers of the host and of all known `targets` now."""
         for target in (HOST, *targets):
             try:
                 self._pass(target)
-            except UnsupportedTarget:
+            except UnsupportedTargetError:
                 continue  # `compile` reports it
 
     def compile(self, source: str, targets: Sequence[str]) -> tuple[CompileResult, ...]:
@@ -72,7 +75,7 @@ class HipToolchain:
             try:
                 scripts.append(self._device_script(target, self._pass(target)))
                 known.append(target)
-            except UnsupportedTarget as error:
+            except UnsupportedTargetError as error:
                 refused[target] = str(error)
         made: dict[str, CompileResult] = {}
         if known:

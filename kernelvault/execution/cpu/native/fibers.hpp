@@ -42,7 +42,8 @@ kv_switch:
 namespace kv {
 
 constexpr int kWave = 64;
-constexpr size_t kStack = 256 << 10;
+constexpr size_t kStack = 512 << 10;
+constexpr size_t kStackGuard = 128 << 10;
 
 enum class State { fresh, ready, collective, barrier, done };
 
@@ -90,7 +91,7 @@ inline char* take_stack() {
   if (s.stacks.empty()) {
     void* stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED) fault("memory_limit", "no memory for another work-item's stack");
-    mprotect(stack, 4096, PROT_NONE);  // an overflow must not reach the neighbour
+    mprotect(stack, kStackGuard, PROT_NONE);  // an overflow must not reach the neighbour
     return (char*)stack;
   }
   char* stack = s.stacks.back();

@@ -16,6 +16,8 @@ namespace kv {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kAlignment = 256;
+// Address space is free: a stray index must go far to miss the guard and land in another tensor.
+constexpr size_t kGuard = 64 << 20;
 constexpr unsigned char kCanary = 0xC3;
 
 struct Region {
@@ -37,10 +39,10 @@ inline size_t round_up(size_t value, size_t to) { return (value + to - 1) / to *
 inline char* add_region(const std::string& name, size_t bytes, bool writable) {
   size_t padded = round_up(bytes ? bytes : 1, kAlignment);
   size_t page_bytes = round_up(padded, kPage);
-  size_t mapping_bytes = page_bytes + 2 * kPage;
-  void* mapping = mmap(nullptr, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  size_t mapping_bytes = page_bytes + 2 * kGuard;
+  void* mapping = mmap(nullptr, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) fault("memory_limit", "no memory for %s (%zu bytes)", name.c_str(), bytes);
-  char* pages = (char*)mapping + kPage;
+  char* pages = (char*)mapping + kGuard;
   mprotect(pages, page_bytes, PROT_READ | PROT_WRITE);
   memset(pages, kCanary, page_bytes);
   char* data = pages + page_bytes - padded;
