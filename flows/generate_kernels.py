@@ -14,12 +14,9 @@ from tasks.corpus import commit
 from tasks.shards import CONCURRENT_SHARDS, generate_shard, run_shards
 
 
-def generate(
-    settings: Settings, units: tuple[Unit, ...]
-) -> tuple[Outcome[Unit, UnitSummary], ...]:
-    """Work on the units on the open cluster, commit what they gave, publish the table."""
+def generate(settings: Settings, units: tuple[Unit, ...]) -> tuple[Outcome[Unit, UnitSummary], ...]:
+    """Work on the units on the open cluster and publish the table of results."""
     outcomes = tuple(run_shards(generate_shard, settings, units, "kernels"))
-    commit(settings)
     publish_results(outcomes)
     return outcomes
 
@@ -49,4 +46,5 @@ def generate_kernels(
     warm_up(chosen, written)
     with RayCluster(chosen):
         outcomes = generate(chosen, units)
+    commit(chosen)
     return sum(outcome.error is not None for outcome in outcomes)

@@ -44,13 +44,15 @@ def main_job(
     """
     started = time.monotonic()
     chosen = settings or resolve()
-    commit(chosen)  # What an interrupted run left spooled.
+    new_rows = commit(chosen)  # What an interrupted run left spooled.
     units = plan_units(chosen, problems, tuple(languages or ("hip",)), limit)
     report("cluster", 0, 1)
     with RayCluster(chosen):
         report("cluster", 1, 1)
         generated = generate(chosen, units)
+        new_rows += commit(chosen)
         verified = verify_pending(chosen)
+        new_rows += commit(chosen)
     faults = [_fault(o, o.unit.key) for o in generated if o.error]
     faults += [_fault(o, o.unit) for o in verified if o.error]
     release = None
@@ -59,7 +61,7 @@ def main_job(
         release = cut_release(chosen, channel)
         report("release", 1, 1, release.path.name)
     summaries = tuple(o.value for o in generated if o.value is not None)
-    return JobReport(summaries, tuple(faults), release, time.monotonic() - started)
+    return JobReport(summaries, tuple(faults), new_rows, release, time.monotonic() - started)
 
 
 def _fault(outcome: Outcome[Unit, object] | Outcome[str, object], key: str) -> UnitFault:

@@ -13,13 +13,11 @@ from tasks.shards import CONCURRENT_SHARDS, run_shards, verify_shard
 
 
 def verify_pending(settings: Settings) -> tuple[Outcome[str, Reverified], ...]:
-    """Judge what is pending on the open cluster and commit the verdicts."""
+    """Judge what is pending on the open cluster."""
     pending = pending_candidates(settings)
     if not pending:
         return ()
-    outcomes = tuple(run_shards(verify_shard, settings, pending, "stored candidates"))
-    commit(settings)
-    return outcomes
+    return tuple(run_shards(verify_shard, settings, pending, "stored candidates"))
 
 
 @flow(
@@ -36,4 +34,5 @@ def verify_kernels(settings: Settings | None = None) -> int:
     chosen = settings or resolve()
     with RayCluster(chosen):
         outcomes = verify_pending(chosen)
+    commit(chosen)
     return sum(outcome.error is not None for outcome in outcomes)

@@ -1,8 +1,8 @@
 """Ray: the only module that knows it. Starts or joins a cluster and fans units of work out.
 
 A local cluster needs no network, keeps its files in a folder of its own and ends with this process.
-Ray binds its ports on every interface whatever it is told, so a token keeps strangers out. With `ray_address` set an existing cluster is joined; its
-nodes need the same installation of this project.
+Ray binds its ports on every interface whatever it is told, so a token keeps strangers out. With
+`ray_address` set an existing cluster is joined; its nodes need the same installation as this one.
 """
 
 from __future__ import annotations

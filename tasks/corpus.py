@@ -18,9 +18,12 @@ from tasks.policy import CACHE, RETRIES, RETRY_DELAY_S, worth_retrying
     retry_condition_fn=worth_retrying,
     cache_policy=CACHE,
 )
-def commit(settings: Settings) -> None:
-    """Move everything spooled into the corpus tables; doing it twice changes nothing."""
-    Corpus(settings.corpus).commit()
+def commit(settings: Settings) -> int:
+    """Move everything spooled into the corpus tables; returns how many rows were new.
+
+    Doing it twice changes nothing.
+    """
+    return sum(Corpus(settings.corpus).commit().rows.values())
 
 
 @task(

@@ -6,7 +6,6 @@ address when it is first imported, so enter `PrefectServer` before anything impo
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import socket
@@ -23,7 +22,6 @@ from kernelvault.errors import OrchestrationFault
 
 START_LIMIT_S = 90.0
 STOP_LIMIT_S = 15.0
-PR_SET_PDEATHSIG = 1
 
 # No telemetry, and a console that belongs to the command line: records go to the server alone.
 QUIET = {
@@ -106,7 +104,8 @@ class PrefectServer:
 
 
 def _start(folder: Path, port: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "prefect", "server", "start"]
+    prefect = [sys.executable, "-m", "prefect", "server", "start"]
+    command = [sys.executable, "-m", "tasks.die_with_parent", *prefect]
     with (folder / "server.log").open("wb") as log:
         return subprocess.Popen(
             [*command, "--host", "127.0.0.1", "--port", str(port)],
@@ -115,7 +114,6 @@ def _start(folder: Path, port: int) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             env=_server_environment(os.environ, folder),
             start_new_session=True,  # Ctrl-C is for us; we stop the server when all is recorded.
-            preexec_fn=_die_with_parent,
         )
 
 
@@ -126,14 +124,6 @@ def _server_environment(base: Mapping[str, str], folder: Path) -> dict[str, str]
     }
     kept = {k: v for k, v in base.items() if k != "PREFECT_API_URL"}
     return {**kept, **QUIET, **own}
-
-
-_libc = ctypes.CDLL(None)
-
-
-def _die_with_parent() -> None:
-    """Ask Linux to end this process with its parent, even if that is killed outright."""
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _free_port() -> int:

@@ -57,18 +57,21 @@ class ReleaseOutcome:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """What a run did: one summary per unit that ended well, one fault per unit that did not."""
+    """What a run did: one summary per unit that ended well, one fault per unit that did not.
+
+    `new_rows` counts what the corpus did not have before, over all tables.
+    """
 
     units: tuple[UnitSummary, ...]
     faults: tuple[UnitFault, ...]
+    new_rows: int
     release: ReleaseOutcome | None
     seconds: float
 
     @property
     def changed(self) -> bool:
         """Whether the run added anything to the corpus or the releases."""
-        new_attempts = any(unit.attempts > unit.reused for unit in self.units)
-        return new_attempts or (self.release is not None and not self.release.unchanged)
+        return self.new_rows > 0 or (self.release is not None and not self.release.unchanged)
 
 
 Listener = Callable[[Progress], None]
