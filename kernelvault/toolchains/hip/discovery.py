@@ -54,8 +54,7 @@ def find_tools(rocm_path: str) -> Tools:
             "is not on PATH",
             _INSTALL,
         )
-    paths = [Path(path) for path in found.values() if path is not None]
-    return Tools(*paths, rocm=None, version=_version(paths[0]))
+    return _tools([Path(path) for path in found.values() if path is not None], None)
 
 
 def triton_backend() -> tuple[Path, str]:
@@ -82,8 +81,13 @@ def _rocm_tools(root: Path) -> Tools | None:
         names = ("clang", "ld.lld", "llvm-readelf", "llvm-objdump")
         paths = [folder / name for name in names]
         if all(path.is_file() for path in paths):
-            return Tools(*paths, rocm=root, version=_version(paths[0]))
+            return _tools(paths, root)
     return None
+
+
+def _tools(paths: list[Path], rocm: Path | None) -> Tools:
+    clang, lld, readelf, objdump = paths
+    return Tools(clang, lld, readelf, objdump, rocm, _version(clang))
 
 
 def _version(clang: Path) -> str:

@@ -1,7 +1,7 @@
 """The compiler's inner commands (`-cc1`), each with a precompiled header.
 
-Parsing HIP's headers costs about a CPU second; a precompiled header saves it. The driver offers none
-for HIP, so its own inner command line is asked for once and rewritten.
+Parsing HIP's headers costs about a CPU second; a precompiled header saves it. The driver offers
+none for HIP, so its own inner command line is asked for once and rewritten.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WRAPPER = ("-include", "__clang_hip_runtime_wrapper.h")
 _TARGET = re.compile(r"gfx[0-9a-f]{3,6}")
 
 
-class UnsupportedTarget(Exception):
+class UnsupportedTargetError(Exception):
     """This compiler does not know the target."""
 
 
@@ -48,19 +48,36 @@ def device_flags(target: str) -> tuple[str, ...]:
     return ("-x", "hip", f"--offload-arch={target}", "--cuda-device-only", *FLAGS)
 
 
+def include_flags(tools: Tools, tree: Path) -> tuple[str, ...]:
+    """Where the driver finds ROCm, our headers and the ABI header."""
+    abi = f"-I{tree / 'abi'}"
+    if tools.rocm is not None:
+        return (f"--rocm-path={tools.rocm}", abi)
+    return (f"--rocm-path={tree / 'rocm'}", f"-I{tree / 'own'}", abi)
+
+
 def make_pass(tools: Tools, tree: Path, folder: Path, target: str) -> Pass:
     """The pass for `target` (or `HOST`), its precompiled header built in `folder` when missing.
 
-    Raises UnsupportedTarget for a target the compiler does not know.
+    Raises UnsupportedTargetError for a target the compiler does not know.
     """
     if target != HOST and not _TARGET.fullmatch(target):
-        raise UnsupportedTarget(f"{target!r} is not a name of an AMD architecture")
+        raise UnsupportedTargetError(f"{target!r} is not a name of an AMD architecture")
     place = folder / target
 
     def build(work: Path) -> None:
         words = _inner_command(tools, tree, target)
         source = str(tree / "candidate.hip")
-        header = [*words, *_WRAPPER, "-o", str(work / "prefix.pch"), "-x", "hip", source]
+        header = [
+            *words,
+            *_WRAPPER,
+            "-fpch-instantiate-templates",
+            "-o",
+            str(work / "prefix.pch"),
+            "-x",
+            "hip",
+            source,
+        ]
         run_trusted(["-emit-pch" if w == "-emit-obj" else w for w in header], cwd=tree)
         (work / "command.json").write_text(json.dumps(words))
 
@@ -70,15 +87,13 @@ def make_pass(tools: Tools, tree: Path, folder: Path, target: str) -> Pass:
 
 def _inner_command(tools: Tools, tree: Path, target: str) -> list[str]:
     """The driver's -cc1 words without input, output and forced include."""
-    own = [] if tools.rocm else [f"-I{tree / 'own'}"]
     if target == HOST:
         part = ["--cuda-host-only", "--offload-arch=gfx942", "-fPIC"]
     else:
         part = [f"--offload-arch={target}", "--cuda-device-only", "--no-gpu-bundle-output"]
         part.append("-Rpass-analysis=kernel-resource-usage")
     driver = [
-        *(str(tools.clang), "-###", "-x", "hip", f"--rocm-path={tools.rocm or tree / 'rocm'}"),
-        *(*part, *_COMMON, *own, f"-I{tree / 'abi'}"),
+        *(str(tools.clang), "-###", "-x", "hip", *part, *_COMMON, *include_flags(tools, tree)),
         *("-c", str(tree / "candidate.hip"), "-o", "candidate.o"),
     ]
     done = subprocess.run(driver, capture_output=True, text=True, timeout=60, check=False)
@@ -86,7 +101,9 @@ def _inner_command(tools: Tools, tree: Path, target: str) -> list[str]:
     if done.returncode != 0:
         errors = [line for line in text.splitlines() if "error:" in line]
         if target != HOST and re.search(rf"architecture|{target}|{target[3:]}", " ".join(errors)):
-            raise UnsupportedTarget(f"{tools.version} cannot compile for {target}: {errors[0]}")
+            raise UnsupportedTargetError(
+                f"{tools.version} cannot compile for {target}: {errors[0]}"
+            )
         raise ToolchainMissing(f"the HIP driver fails: {text.strip()[:500]}", "mend the compiler")
     lines = (shlex.split(line) for line in text.splitlines() if line.startswith(' "'))
     words = next(line for line in lines if "-cc1" in line)

@@ -80,7 +80,10 @@ def build_once(target: Path, build: Callable[[Path], None]) -> Path:
 
 
 def build_tree(tools: Tools, root: Path) -> None:
-    """Write `own/`, `abi/`, `candidate.hip` (the prefix all candidates share), `fatbin` and, without ROCm, `rocm/` under `root`."""
+    """Write `own/`, `abi/`, `fatbin`, `candidate.hip` and, without ROCm, `rocm/` under `root`.
+
+    `candidate.hip` holds the includes that all candidates share.
+    """
     for name, text in header_texts().items():
         part = "abi" if name.startswith("kernelvault/") else "own"
         path = root / part / name
