@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from prefect import flow
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.results import publish_results
 from kernelvault.agents.context import warm_up
@@ -11,7 +10,7 @@ from kernelvault.agents.pipeline import Unit, UnitSummary, plan_units
 from kernelvault.settings import Settings, resolve
 from tasks.cluster import Outcome, RayCluster
 from tasks.corpus import commit
-from tasks.shards import CONCURRENT_SHARDS, generate_shard, run_shards
+from tasks.shards import RUNNER, generate_shard, run_shards
 
 
 def generate(settings: Settings, units: tuple[Unit, ...]) -> tuple[Outcome[Unit, UnitSummary], ...]:
@@ -23,7 +22,7 @@ def generate(settings: Settings, units: tuple[Unit, ...]) -> tuple[Outcome[Unit,
 
 @flow(
     name="generate-kernels",
-    task_runner=ThreadPoolTaskRunner(max_workers=CONCURRENT_SHARDS),
+    task_runner=RUNNER,
     validate_parameters=True,
 )
 def generate_kernels(

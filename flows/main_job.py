@@ -5,22 +5,22 @@ from __future__ import annotations
 import time
 
 from prefect import flow
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.generate_kernels import generate
 from flows.verify_kernels import verify_pending
-from kernelvault.agents.pipeline import Unit, plan_units
+from kernelvault.agents.pipeline import plan_units
 from kernelvault.cli.contract import JobReport, UnitFault
+from kernelvault.errors import KernelVaultError
 from kernelvault.settings import Settings, resolve
-from tasks.cluster import Outcome, RayCluster
+from tasks.cluster import RayCluster
 from tasks.corpus import commit, cut_release
 from tasks.progress import report
-from tasks.shards import CONCURRENT_SHARDS
+from tasks.shards import RUNNER
 
 
 @flow(
     name="main-job",
-    task_runner=ThreadPoolTaskRunner(max_workers=CONCURRENT_SHARDS),
+    task_runner=RUNNER,
     validate_parameters=True,
 )
 def main_job(
@@ -44,26 +44,25 @@ def main_job(
     """
     started = time.monotonic()
     chosen = settings or resolve()
-    new_rows = commit(chosen)  # What an interrupted run left spooled.
+    grown = commit(chosen)  # What an interrupted run left spooled.
     units = plan_units(chosen, problems, tuple(languages or ("hip",)), limit)
     report("cluster", 0, 1)
     with RayCluster(chosen):
         report("cluster", 1, 1)
         generated = generate(chosen, units)
-        new_rows += commit(chosen)
+        grown |= commit(chosen)
         verified = verify_pending(chosen)
-        new_rows += commit(chosen)
-    faults = [_fault(o, o.unit.key) for o in generated if o.error]
-    faults += [_fault(o, o.unit) for o in verified if o.error]
+        grown |= commit(chosen)
+    faults = [_fault(o.unit.key, o.error) for o in generated if o.error]
+    faults += [_fault(o.unit, o.error) for o in verified if o.error]
     release = None
     if channel and not faults:
         report("release", 0, 1)
         release = cut_release(chosen, channel)
         report("release", 1, 1, release.path.name)
     summaries = tuple(o.value for o in generated if o.value is not None)
-    return JobReport(summaries, tuple(faults), new_rows, release, time.monotonic() - started)
+    return JobReport(summaries, tuple(faults), grown, release, time.monotonic() - started)
 
 
-def _fault(outcome: Outcome[Unit, object] | Outcome[str, object], key: str) -> UnitFault:
-    assert outcome.error is not None
-    return UnitFault(key, outcome.error.cause, outcome.error.next_step)
+def _fault(unit: str, error: KernelVaultError) -> UnitFault:
+    return UnitFault(unit, error.cause, error.next_step)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from prefect import flow
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from kernelvault.agents.reverify import Reverified, pending_candidates
 from kernelvault.settings import Settings, resolve
 from tasks.cluster import Outcome, RayCluster
 from tasks.corpus import commit
-from tasks.shards import CONCURRENT_SHARDS, run_shards, verify_shard
+from tasks.shards import RUNNER, run_shards, verify_shard
 
 
 def verify_pending(settings: Settings) -> tuple[Outcome[str, Reverified], ...]:
@@ -22,7 +21,7 @@ def verify_pending(settings: Settings) -> tuple[Outcome[str, Reverified], ...]:
 
 @flow(
     name="verify-kernels",
-    task_runner=ThreadPoolTaskRunner(max_workers=CONCURRENT_SHARDS),
+    task_runner=RUNNER,
     validate_parameters=True,
 )
 def verify_kernels(settings: Settings | None = None) -> int:

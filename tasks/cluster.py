@@ -7,6 +7,7 @@ Ray binds its ports on every interface whatever it is told, so a token keeps str
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import shutil
@@ -93,7 +94,7 @@ class RayCluster:
             num_gpus=0,
             include_dashboard=False,
             log_to_driver=False,
-            logging_level="ERROR",
+            logging_level=logging.ERROR,
             object_store_memory=OBJECT_STORE_BYTES,
             _node_ip_address=LOOPBACK,
             _temp_dir=str(self._folder),
@@ -104,7 +105,7 @@ class RayCluster:
     def _join(self, address: str) -> None:
         import ray
 
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         _quieten()
 
     def _remove_folder(self) -> None:
@@ -159,7 +160,7 @@ def map_units(
     """
     import ray
 
-    remote = ray.remote(_call).options(
+    remote: Any = ray.remote(_call).options(
         num_cpus=cpus,
         resources=dict(resources or {}),
         max_retries=retries,
@@ -230,7 +231,8 @@ def _missing(needs: Mapping[str, float]) -> str:
     """What no living node can give, as one sentence; empty when some node can."""
     import ray
 
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    list_nodes: Any = ray.nodes
+    nodes = [node["Resources"] for node in list_nodes() if node["Alive"]]
     if any(all(node.get(k, 0.0) >= v for k, v in needs.items()) for node in nodes):
         return ""
     wanted = ", ".join(f"{name}={amount:g}" for name, amount in sorted(needs.items()))

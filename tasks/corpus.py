@@ -18,12 +18,12 @@ from tasks.policy import CACHE, RETRIES, RETRY_DELAY_S, worth_retrying
     retry_condition_fn=worth_retrying,
     cache_policy=CACHE,
 )
-def commit(settings: Settings) -> int:
-    """Move everything spooled into the corpus tables; returns how many rows were new.
+def commit(settings: Settings) -> bool:
+    """Move everything spooled into the corpus tables; returns whether any row was new.
 
     Doing it twice changes nothing.
     """
-    return sum(Corpus(settings.corpus).commit().rows.values())
+    return Corpus(settings.corpus).commit().changed
 
 
 @task(

@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from prefect import task
+from prefect.task_runners import ThreadPoolTaskRunner
 
 from kernelvault.agents.pipeline import Unit, UnitSummary, run_unit
 from kernelvault.agents.reverify import Reverified, verify_candidate
@@ -22,7 +23,9 @@ from tasks.progress import report
 T = TypeVar("T")
 
 MIN_SHARD = 12
-CONCURRENT_SHARDS = 2  # While one drains its last units the next keeps the processors busy.
+# While one shard drains its last units the next keeps the processors busy.
+# Typed Any: Prefect takes runners of one kind of future only, which no runner it ships has.
+RUNNER: Any = ThreadPoolTaskRunner(max_workers=2)
 
 Ticks = Callable[[str], None]
 

@@ -59,19 +59,19 @@ class ReleaseOutcome:
 class JobReport:
     """What a run did: one summary per unit that ended well, one fault per unit that did not.
 
-    `new_rows` counts what the corpus did not have before, over all tables.
+    `grown` says whether the corpus got any row it did not have before.
     """
 
     units: tuple[UnitSummary, ...]
     faults: tuple[UnitFault, ...]
-    new_rows: int
+    grown: bool
     release: ReleaseOutcome | None
     seconds: float
 
     @property
     def changed(self) -> bool:
         """Whether the run added anything to the corpus or the releases."""
-        return self.new_rows > 0 or (self.release is not None and not self.release.unchanged)
+        return self.grown or (self.release is not None and not self.release.unchanged)
 
 
 Listener = Callable[[Progress], None]
