@@ -23,7 +23,7 @@ _ENV = {"SOURCE_DATE_EPOCH": "0"}  # __DATE__ and __TIME__ may not change a code
 _CODE_VERSION = 1  # raise when this package reads or makes something in another way
 
 
-def discover(settings: Settings, sandbox: Sandbox) -> HipToolchain:
+def discover(settings: Settings, sandbox: Sandbox, limits: Limits = LIMITS) -> HipToolchain:
     """The HIP toolchain of this machine, its headers laid out in `settings.cache`.
 
     Raises ToolchainMissing, naming what to install, when there is no compiler or no HIP headers.
@@ -32,7 +32,7 @@ def discover(settings: Settings, sandbox: Sandbox) -> HipToolchain:
     key = tree_key(tools)
     folder = settings.cache / "hip"
     tree = build_once(folder / key[:16], lambda work: build_tree(tools, work))
-    return HipToolchain(tools, key, tree, sandbox)
+    return HipToolchain(tools, key, tree, sandbox, limits)
 
 
 class HipToolchain:
@@ -40,10 +40,13 @@ class HipToolchain:
 
     language = "hip"
 
-    def __init__(self, tools: Tools, key: str, tree: Path, sandbox: Sandbox) -> None:
+    def __init__(
+        self, tools: Tools, key: str, tree: Path, sandbox: Sandbox, limits: Limits = LIMITS
+    ) -> None:
         self._tools = tools
         self._tree = tree
         self._sandbox = sandbox
+        self._limits = limits
         self._passes: dict[str, Pass] = {}
         self.clang = tools.clang
         self.lld = tools.lld
@@ -114,7 +117,7 @@ class HipToolchain:
 
     def _pass(self, target: str) -> Pass:
         if target not in self._passes:
-            folder = self._tree.with_name(f"{self._tree.name}-pch")
+            folder = self._tree.with_name(f"pch-{self.digest[:16]}")
             self._passes[target] = passes.make_pass(self._tools, self._tree, folder, target)
         return self._passes[target]
 
@@ -127,7 +130,7 @@ class HipToolchain:
             inputs={Path(SOURCE).name: source.encode("utf-8", "replace")},
             mounts=tuple(Mount(folder) for folder in folders),
             env=_ENV,
-            limits=LIMITS,
+            limits=self._limits,
         )
         return self._sandbox.run(job)
 
@@ -173,8 +176,7 @@ def _outcome(name: str, run: SandboxResult) -> tuple[int, tuple[Diagnostic, ...]
         return code, diagnostics.first_error(found, f"the compiler ended with status {code}")
     if run.ok:
         raise SandboxFault("the compile script left no status", "run `kernelvault doctor`")
-    limits = f"{LIMITS.wall_s:.0f} s, {LIMITS.memory_bytes // MiB} MiB"
-    stopped = f"the compiler was stopped: {run.ended} (limits: {limits})"
+    stopped = f"the compiler was stopped after {run.wall_s:.1f} s: {run.ended}"
     return run.exit_code or 1, diagnostics.first_error(found, stopped)
 
 
