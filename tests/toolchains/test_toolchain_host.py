@@ -28,6 +28,21 @@ def test_host_half_exports_the_abi_and_leaves_hip_undefined(toolchain: HipToolch
     assert b"_Z3addPK15HIP_vector_type" in result.library
 
 
+def test_half_conversions_on_the_host_need_nothing_from_outside(toolchain: HipToolchain) -> None:
+    source = (
+        "#include <hip/hip_runtime.h>\n#include <hip/hip_fp16.h>\n#include <hip/hip_bf16.h>\n"
+        "#include <kernelvault/abi.h>\n"
+        'extern "C" int kv_launch(const kv_args* args) {\n'
+        "  float value = (float)args->scalars[0].value.f64;\n"
+        "  return __half2float(__float2half(value)) + __bfloat162float(__float2bfloat16(value));\n"
+        "}\n"
+    )
+    result = toolchain.compile_host(source)
+    assert result.exit_code == 0
+    assert not [name for name in result.undefined_symbols if name.endswith("f2")]
+    assert "kv_launch" in result.exported_symbols
+
+
 def test_forbidden_calls_are_visible(toolchain: HipToolchain) -> None:
     source = (
         "#include <hip/hip_runtime.h>\n#include <kernelvault/abi.h>\n#include <stdlib.h>\n"

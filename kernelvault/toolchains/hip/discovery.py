@@ -19,13 +19,18 @@ _INSTALL = (
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Absolute paths of one compiler's programs. `rocm`: the installation they belong to."""
+    """Absolute paths of one compiler's programs.
+
+    rocm: the installation they belong to; builtins: archives with the functions that compiled host
+    code may call behind the scenes, such as 16-bit float conversion.
+    """
 
     clang: Path
     lld: Path
     readelf: Path
     objdump: Path
     rocm: Path | None
+    builtins: tuple[Path, ...]
     version: str
 
 
@@ -87,14 +92,25 @@ def _rocm_tools(root: Path) -> Tools | None:
 
 def _tools(paths: list[Path], rocm: Path | None) -> Tools:
     clang, lld, readelf, objdump = paths
-    return Tools(clang, lld, readelf, objdump, rocm, _version(clang))
+    return Tools(clang, lld, readelf, objdump, rocm, _builtins(clang), _version(clang))
+
+
+def _builtins(clang: Path) -> tuple[Path, ...]:
+    names = (
+        Path(_ask(clang, f"--rtlib={library}", "--print-libgcc-file-name").strip())
+        for library in ("compiler-rt", "libgcc")
+    )
+    return tuple(name for name in names if name.is_file())
 
 
 def _version(clang: Path) -> str:
+    return _ask(clang, "--version").splitlines()[0].strip()
+
+
+def _ask(clang: Path, *question: str) -> str:
     try:
-        text = subprocess.run(
-            [clang, "--version"], capture_output=True, text=True, check=True, timeout=60
+        return subprocess.run(
+            [clang, *question], capture_output=True, text=True, check=True, timeout=60
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise ToolchainMissing(f"{clang} does not run: {error}", _INSTALL) from error
-    return text.splitlines()[0].strip()

@@ -53,9 +53,10 @@ class HipToolchain:
         self.version = tools.version
         self.digest = content_id("hip-toolchain", [_CODE_VERSION, key, list(passes.FLAGS)])
         # For other compilations of the same source: search flags of a full HIP driver run,
-        # and the folders of our own headers alone.
+        # the folders of our own headers alone, the folder of HIP's.
         self.driver_flags = passes.include_flags(tools, tree)
         self.include_dirs = (tree / "own", tree / "abi")
+        self.hip_include = (tools.rocm or tree / "rocm") / "include"
         self.hip_include = (tools.rocm or tree / "rocm") / "include"
 
     def prepare(self, targets: Sequence[str]) -> None:
@@ -100,6 +101,7 @@ class HipToolchain:
         link = [
             *(str(self._tools.lld), "-m", "elf_x86_64", "-shared", "--eh-frame-hdr"),
             *("--build-id=none", "-z", "relro", "-o", "/out/host.so", "/tmp/host.o"),
+            *("--exclude-libs", "ALL", *map(str, self._tools.builtins)),
         ]
         symbols = [str(self._tools.readelf), "--dyn-syms", "--wide", "/out/host.so"]
         script = (
