@@ -1,4 +1,4 @@
-"""A corpus folder: `tables/` (Delta), `spool/` (finished units that wait), `bundles/` (failures)."""
+"""A corpus folder: `tables/` (Delta), `spool/` (finished units), `bundles/` (failures)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Delta tables: appends that happen once, and the list of files that are current.
 
-delta-rs keeps threads of its own and fails in a forked process: a process that forks must do so before
-it touches a table, or use `spawn`.
+delta-rs keeps threads of its own and fails in a forked process: a process that forks must do so
+before it touches a table, or use `spawn`.
 """
 
 from __future__ import annotations

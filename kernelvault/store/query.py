@@ -28,7 +28,7 @@ def run_query(corpus: Corpus, sql: str) -> pa.Table:
         statements = duckdb.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise UsageError("give exactly one SELECT statement", "split it, or drop what writes")
-        return connection.execute(statements[0]).to_arrow_table()
+        return connection.sql(statements[0]).to_arrow_table()
     except duckdb.Error as error:
         views = "problems, candidates, attempts, verifications, verdicts, samples, sample_targets"
         raise UsageError(

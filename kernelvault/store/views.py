@@ -86,8 +86,9 @@ def _table_view(connection: duckdb.DuckDBPyConnection, table: str, current: list
 
 def _execute(connection: duckdb.DuckDBPyConnection, sql: str, values: list[Any]) -> Any:
     try:
-        return connection.execute(sql, values)
-    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        # `sql` with parameters gives a relation at once, and None for a statement without rows.
+        return connection.sql(sql, params=values)
+    except duckdb.Error as error:
         raise StoreFault(
             f"a file of the corpus cannot be read: {str(error).splitlines()[0]}",
             "restore the file from a backup; `kernelvault doctor` lists damaged files",
