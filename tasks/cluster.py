@@ -11,6 +11,8 @@ import logging
 import os
 import secrets
 import shutil
+import signal
+import socket
 import tempfile
 import threading
 import time
@@ -61,6 +63,7 @@ class RayCluster:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         _stop.clear()
         address = self._settings.ray_address
+        on_terminate = signal.getsignal(signal.SIGTERM)
         try:
             self._join(address) if address else self._start()
         except (ConnectionError, RuntimeError, OSError, ValueError) as error:
@@ -68,6 +71,7 @@ class RayCluster:
             where = f"the Ray cluster at {address}" if address else "a local Ray cluster"
             step = "check ray_address (RAY_ADDRESS)" if address else "run `kernelvault doctor`"
             raise OrchestrationFault(f"cannot use {where}: {error}", step) from error
+        signal.signal(signal.SIGTERM, on_terminate)  # Ray puts a handler of its own there.
         return self
 
     def __exit__(
@@ -105,6 +109,7 @@ class RayCluster:
     def _join(self, address: str) -> None:
         import ray
 
+        _reachable(address)
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         _quieten()
 
@@ -112,6 +117,13 @@ class RayCluster:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+
+
+def _reachable(address: str) -> None:
+    """Raise OSError when nothing answers at `host:port`: Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _quieten() -> None:

@@ -30,19 +30,26 @@ def query(
     """Answer a SQL query over the corpus."""
     with reported():
         from kernelvault.store import Corpus
-        from kernelvault.store.query import run_query
+        from kernelvault.store.query import encode, run_query
 
         chosen = options.settings(config, corpus=corpus)
         if not chosen.corpus.is_dir():
             raise UsageError(f"there is no corpus {chosen.corpus}", "give --corpus, or `run` first")
         if format == "parquet" and output is None:
             raise UsageError("parquet is not for a terminal", "give --output FILE")
-        answer = run_query(Corpus(chosen.corpus), sql, format)
+        if format not in FORMATS:
+            raise UsageError(f"no format {format!r}", f"choose from {', '.join(FORMATS)}")
+        answer = run_query(Corpus(chosen.corpus), sql)
+        if format == "table" and output is None:
+            rows = zip(*(column.to_pylist() for column in answer.columns), strict=True)
+            screen().print(table(answer.column_names, rows))
+            return
+        encoded = encode(answer, "csv" if format == "table" else format)
         if output is None:
-            sys.stdout.buffer.write(answer)
+            sys.stdout.buffer.write(encoded)
             return
         try:
-            output.write_bytes(answer)
+            output.write_bytes(encoded)
         except OSError as error:
             text = f"{output} cannot be written: {error.strerror}"
             raise UsageError(text, "choose another file") from error
