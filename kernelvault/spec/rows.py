@@ -12,7 +12,7 @@ import types
 import typing
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from kernelvault.spec.problem import Provenance
 
@@ -72,7 +72,9 @@ _HINTS: dict[Any, dict[str, Any]] = {}
 def _hints(cls: Any) -> dict[str, Any]:
     """The resolved type hints of a record class; resolving them is slow, so once a class."""
     if cls not in _HINTS:
-        _HINTS[cls] = typing.get_type_hints(cls)
+        hints = typing.get_type_hints(cls)
+        # Class variables, such as the mark of a struct, are no fields.
+        _HINTS[cls] = {k: v for k, v in hints.items() if typing.get_origin(v) is not ClassVar}
     return _HINTS[cls]
 
 

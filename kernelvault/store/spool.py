@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from kernelvault.errors import StoreFault
+from kernelvault.hashing import sha256_bytes
 from kernelvault.log import get_logger
 from schemas import TABLES
 
@@ -25,7 +26,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SpooledUnit:
-    """One unit's rows per table."""
+    """One unit's rows per table. `key` is the name of its file without `.json`."""
 
     key: str
     rows: dict[str, list[dict[str, Any]]]
@@ -43,6 +44,9 @@ class Spool:
         Raises StoreFault when the folder is read-only or full; nothing half-written stays.
         """
         text = json.dumps({table: list(entries) for table, entries in rows.items()}, default=_iso)
+        # Named by its content as well: a unit that is spooled again with other rows while a commit
+        # drains the older file must not be deleted with it.
+        digest = sha256_bytes(text.encode())[:16]
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(prefix=".part-", dir=self._folder)
@@ -51,7 +55,7 @@ class Spool:
                     file.write(text)
                     file.flush()
                     os.fsync(file.fileno())
-                Path(name).replace(self._folder / f"{key}.json")
+                Path(name).replace(self._folder / f"{key}.{digest}.json")
             except OSError:
                 Path(name).unlink(missing_ok=True)
                 raise
@@ -63,7 +67,7 @@ class Spool:
             ) from error
 
     def keys(self) -> tuple[str, ...]:
-        """Keys of the units that wait, sorted."""
+        """Keys (file names) of the units that wait, sorted."""
         if not self._folder.is_dir():
             return ()
         return tuple(sorted(p.stem for p in self._folder.glob("*.json")))

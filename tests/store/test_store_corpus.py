@@ -92,6 +92,13 @@ def test_the_newest_verification_counts(tmp_path: Path) -> None:
         assert connection.sql("SELECT count(*) FROM samples").fetchall() == [(0,)]
 
 
+def test_a_unit_spooled_again_with_other_rows_keeps_both(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path)
+    for number in range(2):
+        corpus.spool("same", make.unit(number)[1])
+    assert corpus.commit().added["attempts"] == 2
+
+
 def test_views_of_an_empty_corpus_have_their_columns(tmp_path: Path) -> None:
     with Corpus(tmp_path).connection() as connection:
         for name in TABLES:
