@@ -21,7 +21,12 @@ HOST = "host"
 SOURCE = "/in/candidate.hip"
 FLAGS = ("-O3", "-std=c++17")
 # A fixed id: by default the compiler derives names from the file's path.
-_COMMON = (*FLAGS, "-cuid=kv", "-fno-color-diagnostics", "-fno-caret-diagnostics")
+_COMMON = (
+    *(*FLAGS, "-cuid=kv", "-fno-color-diagnostics", "-fno-caret-diagnostics"),
+    # The clock may not change a code object; SOURCE_DATE_EPOCH is not enough here.
+    *("-Wno-builtin-macro-redefined", '-D__DATE__="Jan  1 1970"', '-D__TIME__="00:00:00"'),
+    '-D__TIMESTAMP__="Thu Jan  1 00:00:00 1970"',
+)
 _WRAPPER = ("-include", "__clang_hip_runtime_wrapper.h")
 _TARGET = re.compile(r"gfx[0-9a-f]{3,6}")
 

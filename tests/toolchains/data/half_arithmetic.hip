@@ -7,7 +7,8 @@
 __global__ void halves(const __half* x, __half* y, const __half2* p, __half2* q) {
   int i = threadIdx.x;
   __half value = __hfma(x[i], x[i], hexp(x[i])) + __float2half(1.0f);
-  y[i] = __hmax(value, __shfl_xor(value, 1));
+  y[i] = __hgt(value, x[i]) ? __hmax(value, __shfl_xor(value, 1)) : x[i];
+  if (__hbeq2(p[i], q[i])) return;
   q[i] = __hmul2(__hadd2(p[i], p[i]), __float2half2_rn(0.5f));
 }
 

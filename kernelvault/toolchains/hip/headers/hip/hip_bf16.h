@@ -36,14 +36,20 @@ struct alignas(4) __hip_bfloat162 {
 };
 
 // Arithmetic and comparison of one value, then lane by lane of a pair.
-#define KV_ARITHMETIC(op, name)                                                             \
-  KV_HD __hip_bfloat16 operator op(__hip_bfloat16 a, __hip_bfloat16 b) {                                            \
-    return __hip_bfloat16(static_cast<__bf16>(a.data op b.data));                                 \
-  }                                                                                         \
-  KV_HD __hip_bfloat16& operator op##=(__hip_bfloat16 & a, __hip_bfloat16 b) { return a = a op b; }                 \
-  KV_HD __hip_bfloat16 name(__hip_bfloat16 a, __hip_bfloat16 b) { return a op b; }                                  \
-  KV_HD __hip_bfloat162 operator op(__hip_bfloat162 a, __hip_bfloat162 b) { return __hip_bfloat162(a.x op b.x, a.y op b.y); } \
-  KV_HD __hip_bfloat162& operator op##=(__hip_bfloat162 & a, __hip_bfloat162 b) { return a = a op b; }              \
+#define KV_ARITHMETIC(op, name) \
+  KV_HD __hip_bfloat16 operator op(__hip_bfloat16 a, __hip_bfloat16 b) { \
+    return __hip_bfloat16(static_cast<__bf16>(a.data op b.data)); \
+  } \
+  KV_HD __hip_bfloat16& operator op##=(__hip_bfloat16 & a, __hip_bfloat16 b) { \
+    return a = a op b; \
+  } \
+  KV_HD __hip_bfloat16 name(__hip_bfloat16 a, __hip_bfloat16 b) { return a op b; } \
+  KV_HD __hip_bfloat162 operator op(__hip_bfloat162 a, __hip_bfloat162 b) { \
+    return __hip_bfloat162(a.x op b.x, a.y op b.y); \
+  } \
+  KV_HD __hip_bfloat162& operator op##=(__hip_bfloat162 & a, __hip_bfloat162 b) { \
+    return a = a op b; \
+  } \
   KV_HD __hip_bfloat162 name##2(__hip_bfloat162 a, __hip_bfloat162 b) { return a op b; }
 KV_ARITHMETIC(+, __hadd)
 KV_ARITHMETIC(-, __hsub)
@@ -52,37 +58,54 @@ KV_ARITHMETIC(/, __hdiv)
 #undef KV_ARITHMETIC
 KV_HD __hip_bfloat162 __h2div(__hip_bfloat162 a, __hip_bfloat162 b) { return a / b; }
 
-#define KV_COMPARISON(op, name)                                                     \
-  KV_HD bool operator op(__hip_bfloat16 a, __hip_bfloat16 b) { return a.data op b.data; }           \
-  KV_HD bool name(__hip_bfloat16 a, __hip_bfloat16 b) { return a op b; }                            \
-  KV_HD __hip_bfloat162 name##2(__hip_bfloat162 a, __hip_bfloat162 b) {                                     \
-    return __hip_bfloat162(__hip_bfloat16(a.x op b.x ? 1.0f : 0.0f), __hip_bfloat16(a.y op b.y ? 1.0f : 0.0f)); \
-  }                                                                                 \
-  KV_HD bool __hb##name(__hip_bfloat162 a, __hip_bfloat162 b) { return (a.x op b.x) && (a.y op b.y); }
-KV_COMPARISON(==, __heq)
-KV_COMPARISON(!=, __hne)
-KV_COMPARISON(<, __hlt)
-KV_COMPARISON(<=, __hle)
-KV_COMPARISON(>, __hgt)
-KV_COMPARISON(>=, __hge)
+#define KV_COMPARISON(op, name) \
+  KV_HD bool operator op(__hip_bfloat16 a, __hip_bfloat16 b) { return a.data op b.data; } \
+  KV_HD bool __h##name(__hip_bfloat16 a, __hip_bfloat16 b) { return a op b; } \
+  KV_HD __hip_bfloat162 __h##name##2(__hip_bfloat162 a, __hip_bfloat162 b) { \
+    return __hip_bfloat162(__hip_bfloat16(a.x op b.x ? 1.0f : 0.0f), \
+                          __hip_bfloat16(a.y op b.y ? 1.0f : 0.0f)); \
+  } \
+  KV_HD bool __hb##name##2(__hip_bfloat162 a, __hip_bfloat162 b) { \
+    return (a.x op b.x) && (a.y op b.y); \
+  }
+KV_COMPARISON(==, eq)
+KV_COMPARISON(!=, ne)
+KV_COMPARISON(<, lt)
+KV_COMPARISON(<=, le)
+KV_COMPARISON(>, gt)
+KV_COMPARISON(>=, ge)
 #undef KV_COMPARISON
 
-KV_HD __hip_bfloat16 operator-(__hip_bfloat16 a) { return __hip_bfloat16(static_cast<__bf16>(-a.data)); }
+KV_HD __hip_bfloat16 operator-(__hip_bfloat16 a) {
+  return __hip_bfloat16(static_cast<__bf16>(-a.data));
+}
 KV_HD __hip_bfloat162 operator-(__hip_bfloat162 a) { return __hip_bfloat162(-a.x, -a.y); }
 KV_HD __hip_bfloat16 operator+(__hip_bfloat16 a) { return a; }
 KV_HD __hip_bfloat16 __hneg(__hip_bfloat16 a) { return -a; }
 KV_HD __hip_bfloat162 __hneg2(__hip_bfloat162 a) { return -a; }
-KV_HD __hip_bfloat16 __habs(__hip_bfloat16 a) { return __hip_bfloat16(static_cast<__bf16>(__builtin_fabsf(a))); }
-KV_HD __hip_bfloat162 __habs2(__hip_bfloat162 a) { return __hip_bfloat162(__habs(a.x), __habs(a.y)); }
+KV_HD __hip_bfloat16 __habs(__hip_bfloat16 a) {
+  return __hip_bfloat16(static_cast<__bf16>(__builtin_fabsf(a)));
+}
+KV_HD __hip_bfloat162 __habs2(__hip_bfloat162 a) {
+  return __hip_bfloat162(__habs(a.x), __habs(a.y));
+}
 KV_HD bool __hisnan(__hip_bfloat16 a) { return a.data != a.data; }
 KV_HD int __hisinf(__hip_bfloat16 a) {
   float value = a;
   return __builtin_isinf(value) ? (value > 0 ? 1 : -1) : 0;
 }
-KV_HD __hip_bfloat16 __hmax(__hip_bfloat16 a, __hip_bfloat16 b) { return __hisnan(a) || b > a ? b : a; }
-KV_HD __hip_bfloat16 __hmin(__hip_bfloat16 a, __hip_bfloat16 b) { return __hisnan(a) || b < a ? b : a; }
-KV_HD __hip_bfloat162 __hmax2(__hip_bfloat162 a, __hip_bfloat162 b) { return __hip_bfloat162(__hmax(a.x, b.x), __hmax(a.y, b.y)); }
-KV_HD __hip_bfloat162 __hmin2(__hip_bfloat162 a, __hip_bfloat162 b) { return __hip_bfloat162(__hmin(a.x, b.x), __hmin(a.y, b.y)); }
+KV_HD __hip_bfloat16 __hmax(__hip_bfloat16 a, __hip_bfloat16 b) {
+  return __hisnan(a) || b > a ? b : a;
+}
+KV_HD __hip_bfloat16 __hmin(__hip_bfloat16 a, __hip_bfloat16 b) {
+  return __hisnan(a) || b < a ? b : a;
+}
+KV_HD __hip_bfloat162 __hmax2(__hip_bfloat162 a, __hip_bfloat162 b) {
+  return __hip_bfloat162(__hmax(a.x, b.x), __hmax(a.y, b.y));
+}
+KV_HD __hip_bfloat162 __hmin2(__hip_bfloat162 a, __hip_bfloat162 b) {
+  return __hip_bfloat162(__hmin(a.x, b.x), __hmin(a.y, b.y));
+}
 // The product is exact in float; the sum is rounded to float, then to 16 bits.
 KV_HD __hip_bfloat16 __hfma(__hip_bfloat16 a, __hip_bfloat16 b, __hip_bfloat16 c) {
   return __hip_bfloat16(__builtin_fmaf(float(a), float(b), float(c)));
@@ -122,19 +145,23 @@ KV_HD __hip_bfloat162 __floats2bfloat162_rn(float a, float b) {
 KV_HD __hip_bfloat162 __float22bfloat162_rn(float2 a) {
   return __hip_bfloat162(__hip_bfloat16(a.x), __hip_bfloat16(a.y));
 }
-KV_HD float2 __bfloat1622float2(__hip_bfloat162 a) { return make_float2(float(a.x), float(a.y)); }
+KV_HD float2 __bfloat1622float2(__hip_bfloat162 a) {
+  return make_float2(float(a.x), float(a.y));
+}
 KV_HD __hip_bfloat16 __low2bfloat16(__hip_bfloat162 a) { return a.x; }
 KV_HD __hip_bfloat16 __high2bfloat16(__hip_bfloat162 a) { return a.y; }
 KV_HD float __low2float(__hip_bfloat162 a) { return a.x; }
 KV_HD float __high2float(__hip_bfloat162 a) { return a.y; }
 
 // Mathematics: computed in float, rounded once more to 16 bits.
-#define KV_MATH(name, expression)                                 \
-  KV_HD __hip_bfloat16 h##name(__hip_bfloat16 a) {                                \
-    float v = a;                                                  \
-    return __hip_bfloat16(expression);                                    \
-  }                                                               \
-  KV_HD __hip_bfloat162 h2##name(__hip_bfloat162 a) { return __hip_bfloat162(h##name(a.x), h##name(a.y)); }
+#define KV_MATH(name, expression) \
+  KV_HD __hip_bfloat16 h##name(__hip_bfloat16 a) { \
+    float v = a; \
+    return __hip_bfloat16(expression); \
+  } \
+  KV_HD __hip_bfloat162 h2##name(__hip_bfloat162 a) { \
+    return __hip_bfloat162(h##name(a.x), h##name(a.y)); \
+  }
 KV_MATH(exp, expf(v))
 KV_MATH(exp2, exp2f(v))
 KV_MATH(exp10, exp2f(v * 3.32192809488736f))
@@ -152,12 +179,14 @@ KV_MATH(rint, rintf(v))
 KV_MATH(trunc, truncf(v))
 #undef KV_MATH
 
-#define KV_SHUFFLE(name, index_type)                                              \
-  __device__ inline __hip_bfloat16 name(__hip_bfloat16 value, index_type at, int width = warpSize) { \
-    int bits = __bfloat16_as_ushort(value);                                           \
-    return __ushort_as_bfloat16(static_cast<unsigned short>(name(bits, at, width)));  \
-  }                                                                               \
-  __device__ inline __hip_bfloat162 name(__hip_bfloat162 value, index_type at, int width = warpSize) { \
+#define KV_SHUFFLE(name, index_type) \
+  __device__ inline __hip_bfloat16 name(__hip_bfloat16 value, index_type at, \
+                                        int width = warpSize) { \
+    int bits = __bfloat16_as_ushort(value); \
+    return __ushort_as_bfloat16(static_cast<unsigned short>(name(bits, at, width))); \
+  } \
+  __device__ inline __hip_bfloat162 name(__hip_bfloat162 value, index_type at, \
+                                         int width = warpSize) { \
     return __builtin_bit_cast(__hip_bfloat162, name(__builtin_bit_cast(int, value), at, width)); \
   }
 KV_SHUFFLE(__shfl, int)

@@ -57,17 +57,17 @@ KV_HD __half2 __h2div(__half2 a, __half2 b) { return a / b; }
 
 #define KV_COMPARISON(op, name)                                                     \
   KV_HD bool operator op(__half a, __half b) { return a.data op b.data; }           \
-  KV_HD bool name(__half a, __half b) { return a op b; }                            \
-  KV_HD __half2 name##2(__half2 a, __half2 b) {                                     \
+  KV_HD bool __h##name(__half a, __half b) { return a op b; }                            \
+  KV_HD __half2 __h##name##2(__half2 a, __half2 b) {                                     \
     return __half2(__half(a.x op b.x ? 1.0f : 0.0f), __half(a.y op b.y ? 1.0f : 0.0f)); \
   }                                                                                 \
-  KV_HD bool __hb##name(__half2 a, __half2 b) { return (a.x op b.x) && (a.y op b.y); }
-KV_COMPARISON(==, __heq)
-KV_COMPARISON(!=, __hne)
-KV_COMPARISON(<, __hlt)
-KV_COMPARISON(<=, __hle)
-KV_COMPARISON(>, __hgt)
-KV_COMPARISON(>=, __hge)
+  KV_HD bool __hb##name##2(__half2 a, __half2 b) { return (a.x op b.x) && (a.y op b.y); }
+KV_COMPARISON(==, eq)
+KV_COMPARISON(!=, ne)
+KV_COMPARISON(<, lt)
+KV_COMPARISON(<=, le)
+KV_COMPARISON(>, gt)
+KV_COMPARISON(>=, ge)
 #undef KV_COMPARISON
 
 KV_HD __half operator-(__half a) { return __half(static_cast<_Float16>(-a.data)); }
