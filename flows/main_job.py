@@ -10,7 +10,7 @@ from flows.generate_kernels import generate
 from flows.verify_kernels import verify_pending
 from kernelvault.agents.pipeline import plan_units
 from kernelvault.cli.contract import JobReport, UnitFault
-from kernelvault.errors import KernelVaultError
+from kernelvault.errors import CorpusInvalid, KernelVaultError
 from kernelvault.settings import Settings, resolve
 from tasks.cluster import RayCluster
 from tasks.corpus import commit, cut_release
@@ -58,8 +58,11 @@ def main_job(
     release = None
     if channel and not faults:
         report("release", 0, 1)
-        release = cut_release(chosen, channel)
-        report("release", 1, 1, release.path.name)
+        try:
+            release = cut_release(chosen, channel)
+        except CorpusInvalid as error:
+            faults.append(_fault("release", error))  # The run's results are still worth a report.
+        report("release", 1, 1)
     summaries = tuple(o.value for o in generated if o.value is not None)
     return JobReport(summaries, tuple(faults), grown, release, time.monotonic() - started)
 

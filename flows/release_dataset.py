@@ -9,8 +9,10 @@ from tasks.corpus import commit, cut_release
 
 
 @flow(name="release-dataset", validate_parameters=True)
-def release_dataset(settings: Settings | None = None, channel: str = "preview") -> str:
-    """Commit what is spooled, run the release checkpoint, cut a release; returns its folder.
+def release_dataset(settings: Settings | None = None, channel: str = "preview") -> str | None:
+    """Commit what is spooled, run the release checkpoint, cut a release.
+
+    Returns its folder, or None when the corpus holds no sample yet.
 
     Args:
         settings: where and how to work; by default from the environment and kernelvault.toml.
@@ -18,4 +20,5 @@ def release_dataset(settings: Settings | None = None, channel: str = "preview") 
     """
     chosen = settings or resolve()
     commit(chosen)
-    return str(cut_release(chosen, channel).path)
+    made = cut_release(chosen, channel)
+    return str(made.path) if made else None

@@ -33,10 +33,14 @@ def commit(settings: Settings) -> bool:
     retry_condition_fn=worth_retrying,
     cache_policy=CACHE,
 )
-def cut_release(settings: Settings, channel: str) -> ReleaseOutcome:
+def cut_release(settings: Settings, channel: str) -> ReleaseOutcome | None:
     """Run the release checkpoint and cut a release; an equal existing one is returned unchanged.
 
-    Raises CorpusInvalid when the checkpoint fails.
+    None when the corpus holds no sample of the channel yet: that is no fault. Raises CorpusInvalid
+    when the checkpoint fails.
     """
+    with Corpus(settings.corpus).connection(channel) as connection:
+        if not connection.table("samples").limit(1).fetchall():
+            return None
     made = release.create(settings, channel)
     return ReleaseOutcome(made.path, made.unchanged)

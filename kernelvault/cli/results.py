@@ -114,8 +114,9 @@ def _show_where(console: Console, report: JobReport, settings: Settings) -> None
     if report.release is not None:
         state = "unchanged" if report.release.unchanged else "new"
         console.print(f"release ({state}): {report.release.path}", markup=False)
-    elif report.faults:
-        console.print("no release is cut while faults are open")
+    else:
+        reason = "faults are open" if report.faults else "none was wanted, or no candidate passed"
+        console.print(f"no release was cut: {reason}")
     console.print(f"look into it: {HINT} {settings.corpus}", markup=False)
     console.print("one candidate: kernelvault why CANDIDATE_ID", markup=False)
     console.print(f"run records:  kernelvault ui --corpus {settings.corpus}", markup=False)
