@@ -78,7 +78,7 @@ def _show(
         for verdict in verification["verdicts"]:
             evidence = json.loads(verdict["evidence"])
             said = [verdict["reason"], *details(verdict["gate"], evidence)]
-            text = "\n".join(line for line in said if line)
+            text = "\n".join(dict.fromkeys(line for line in said if line))
             name = f"{verification['target']} ({verification['tier']})"
             rows.append((name, verdict["gate"], outcome(verdict["outcome"]), text))
             if verdict["outcome"] != "passed":
