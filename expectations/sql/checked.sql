@@ -48,12 +48,19 @@ SELECT
     latency_ms,
     speedup,
     passed,
-    len(verdicts) > 0 AND len(list_filter(verdicts, lambda v: v.outcome <> 'passed')) = 0
-        AS derived_passed,
+    len(verdicts) > 0
+    AND len(list_filter(verdicts, lambda v: v.outcome IS NOT DISTINCT FROM 'passed'))
+    = len(verdicts) AS derived_passed,
     kv_verification_id(
         candidate_id, target, tier, preset_digest, gate_code_version, toolchain_digest
     ) AS derived_id
 FROM verifications;
+
+CREATE TABLE checked.candidates AS
+SELECT
+    candidate_id,
+    kv_candidate_id(problem_id, language, source, options) AS derived_id
+FROM candidates;
 
 CREATE TABLE checked.problems AS
 SELECT

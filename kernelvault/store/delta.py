@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
@@ -20,11 +21,23 @@ from schemas import TABLES
 _RETRIES = 30
 
 
+def damaged(cause: str) -> StoreFault:
+    """The fault of a data file that cannot be read."""
+    return StoreFault(
+        f"a file of the corpus cannot be read: {cause}",
+        "restore the file from a backup, or start a new corpus with --corpus",
+    )
+
+
 class DeltaStore:
     """The tables of one corpus."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = folder.absolute()
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
 
     def path(self, table: str) -> Path:
         return self._folder / table
@@ -45,9 +58,21 @@ class DeltaStore:
             ) from error
 
     def files(self, table: str) -> list[str]:
-        """Current data files; a live folder also holds superseded ones, so it is never globbed."""
+        """Current data files; a live folder also holds superseded ones, so it is never globbed.
+
+        Raises StoreFault when one is missing or has not the size that the log knows.
+        """
         opened = self.open(table)
-        return sorted(opened.file_uris()) if opened else []
+        if opened is None:
+            return []
+        actions = pa.table(opened.get_add_actions()).select(["path", "size_bytes"]).to_pylist()
+        sizes = {self.path(table) / unquote(a["path"]): a["size_bytes"] for a in actions}
+        for path, size in sizes.items():
+            found = path.stat().st_size if path.is_file() else None
+            if found != size:
+                state = "is missing" if found is None else f"has {found} bytes, not {size}"
+                raise damaged(f"{path} {state}")
+        return sorted(map(str, sizes))
 
     def version(self, table: str) -> int | None:
         """The table's version, None when it does not exist."""

@@ -28,14 +28,15 @@ def register_functions(connection: duckdb.DuckDBPyConnection) -> None:
         ("kv_problem_id", recomputed_problem_id, 4),
         ("kv_verification_id", verification_id, 6),
     ):
-        connection.create_function(name, function, [_TEXT] * count, _TEXT)
+        # Missing arguments reach the functions: a NULL answer would differ from nothing.
+        connection.create_function(name, function, [_TEXT] * count, _TEXT, null_handling="special")
 
 
 def outcome(gate: str, evidence: str, preset: str) -> str:
     """The outcome that a verdict's evidence text implies."""
     try:
         return judge(gate, json.loads(evidence), get_preset(preset))
-    except (ValueError, ConfigError):
+    except (ValueError, TypeError, ConfigError):
         return "invalid"
 
 
@@ -43,15 +44,15 @@ def recomputed_candidate_id(problem: str, language: str, source: str, options: s
     """The id of a candidate row's content."""
     try:
         pairs = tuple((str(key), str(value)) for key, value in json.loads(options))
-    except (ValueError, TypeError):
+        return candidate_id(problem, language, source, pairs)
+    except (ValueError, TypeError, AttributeError):
         return "invalid"
-    return candidate_id(problem, language, source, pairs)
 
 
 def recomputed_problem_id(source: str, signature: str, domain: str, mode: str) -> str:
     """The id of a problem row's content."""
     try:
         parts = build(Signature, json.loads(signature)), build(Domain, json.loads(domain))
+        return problem_id(source, parts[0], parts[1], mode)
     except (ValueError, TypeError, KeyError, AttributeError):
         return "invalid"
-    return problem_id(source, parts[0], parts[1], mode)

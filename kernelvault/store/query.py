@@ -14,15 +14,19 @@ import pyarrow.parquet
 
 from kernelvault.errors import UsageError
 from kernelvault.store.corpus import Corpus
+from kernelvault.store.delta import damaged
 
 
 def run_query(corpus: Corpus, sql: str) -> pa.Table:
     """The result of one SELECT-like statement over the corpus views.
 
-    Raises UsageError with DuckDB's own message for SQL it cannot run, and for several statements.
+    It sees the corpus and no other file. Raises UsageError with DuckDB's own message for SQL it
+    cannot run and for several statements, StoreFault for a damaged file of the corpus.
     """
     connection = corpus.connection()
-    # The views name their files; nothing else of the machine may be read or written.
+    tables = f"{corpus.delta.folder}/"
+    connection.execute("SET allowed_directories = ?", [[tables]])
+    connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     try:
         statements = duckdb.extract_statements(sql)
@@ -30,6 +34,8 @@ def run_query(corpus: Corpus, sql: str) -> pa.Table:
             raise UsageError("give exactly one SELECT statement", "split it, or drop what writes")
         return connection.sql(statements[0]).to_arrow_table()
     except duckdb.Error as error:
+        if tables in str(error):
+            raise damaged(str(error).splitlines()[0]) from error
         views = "problems, candidates, attempts, verifications, verdicts, samples, sample_targets"
         raise UsageError(
             f"DuckDB: {error}", f"the views are {views}, rejects, workloads"

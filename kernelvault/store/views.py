@@ -10,8 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from expectations.channels import load_channel
-from kernelvault.errors import StoreFault
-from kernelvault.store.delta import DeltaStore
+from kernelvault.store.delta import DeltaStore, damaged
 from kernelvault.store.functions import register_functions
 from schemas import TABLES
 
@@ -89,7 +88,4 @@ def _execute(connection: duckdb.DuckDBPyConnection, sql: str, values: list[Any])
         # `sql` with parameters gives a relation at once, and None for a statement without rows.
         return connection.sql(sql, params=values)
     except duckdb.Error as error:
-        raise StoreFault(
-            f"a file of the corpus cannot be read: {str(error).splitlines()[0]}",
-            "restore the file from a backup; `kernelvault doctor` lists damaged files",
-        ) from error
+        raise damaged(str(error).splitlines()[0]) from error

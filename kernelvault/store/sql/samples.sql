@@ -1,11 +1,13 @@
 -- One row a candidate that passed every gate the channel requires, on every target it requires.
 CREATE VIEW samples AS
-WITH passed AS (
+WITH admitted AS (
+    SELECT * FROM latest_verifications WHERE tier IN (SELECT tier FROM channel_tiers)
+),
+
+passed AS (
     SELECT DISTINCT v.candidate_id, v.preset, v.target, u.verdict.gate AS gate
-    FROM latest_verifications AS v, UNNEST(v.verdicts) AS u (verdict)
-    WHERE
-        v.tier IN (SELECT tier FROM channel_tiers)
-        AND u.verdict.outcome = 'passed'
+    FROM admitted AS v, UNNEST(v.verdicts) AS u (verdict)
+    WHERE u.verdict.outcome = 'passed'
 ),
 
 complete AS (
@@ -29,7 +31,7 @@ usage AS (
         max(u.kernel.vgpr_spills + u.kernel.sgpr_spills) AS spills,
         min(u.kernel.occupancy) AS occupancy,
         max(u.kernel.mfma) AS mfma
-    FROM latest_verifications AS v, UNNEST(v.kernels) AS u (kernel)
+    FROM admitted AS v, UNNEST(v.kernels) AS u (kernel)
     GROUP BY ALL
 ),
 
@@ -37,12 +39,13 @@ summary AS (
     SELECT
         candidate_id,
         preset,
-        any_value(tier) AS tier,
-        list(target ORDER BY target) FILTER (target LIKE 'gfx%') AS targets,
+        -- The closest to real hardware.
+        arg_min(tier, list_position(['hardware', 'foreign', 'emulated'], tier)) AS tier,
+        list(DISTINCT target ORDER BY target) FILTER (target LIKE 'gfx%') AS targets,
         max(code_object_sha256) FILTER (target = 'gfx942') AS code_object_sha256,
         min(latency_ms) AS latency_ms,
         max(speedup) AS speedup
-    FROM latest_verifications
+    FROM admitted
     GROUP BY ALL
 ),
 
