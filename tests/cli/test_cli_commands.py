@@ -23,6 +23,7 @@ def cli(tmp_path: Path):
     def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "kernelvault.cli", *words],
+            check=False,
             capture_output=True,
             text=True,
             cwd=tmp_path,
@@ -33,6 +34,11 @@ def cli(tmp_path: Path):
     return call
 
 
+def _python(script: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
+
+
 def test_help_is_instant_and_names_every_command(cli) -> None:
     started = time.monotonic()
     shown = cli("--help")
@@ -40,8 +46,8 @@ def test_help_is_instant_and_names_every_command(cli) -> None:
     assert shown.returncode == 0
     for command in ("doctor", "run", "verify", "why", "query", "cache", "release", "ui"):
         assert command in shown.stdout
-    loaded = "import sys, kernelvault.cli.main as m; print({'torch', 'ray', 'prefect', 'duckdb'} & set(sys.modules))"
-    probe = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, cwd=ROOT)
+    heavy = "{'torch', 'ray', 'prefect', 'duckdb', 'pyarrow'}"
+    probe = _python(f"import sys, kernelvault.cli.main; print({heavy} & set(sys.modules))")
     assert probe.stdout.strip() == "set()"
 
 
@@ -101,9 +107,8 @@ def test_cache_is_measured_and_cleared(cli, tmp_path: Path) -> None:
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_without_an_orchestrator_run_says_what_to_install(tmp_path: Path) -> None:
-    script = "from kernelvault.cli.run import _entry_point; _entry_point('no_such')"
-    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+def test_without_an_orchestrator_run_says_what_to_install() -> None:
+    shown = _python("from kernelvault.cli.run import _entry_point; _entry_point('no_such')")
     assert "no orchestrator is installed" in shown.stderr
     assert "pip install kernelvault" in shown.stderr
 
