@@ -58,9 +58,15 @@ def run_checkpoint(
     with tempfile.TemporaryDirectory(prefix="kv-checkpoint-") as folder:
         database = Path(folder) / "checked.duckdb"
         _materialise(connection, database)
-        return CheckpointReport(
-            tuple(result for name in suites for result in _run_suite(database, name))
+        context = _context()
+        source = context.data_sources.add_sql(
+            name="checked", connection_string=f"duckdb+gx:///{database}"
         )
+        try:
+            results = [result for name in suites for result in _run_suite(context, source, name)]
+        finally:
+            source.get_engine().dispose()
+        return CheckpointReport(tuple(results))
 
 
 def _materialise(connection: duckdb.DuckDBPyConnection, database: Path) -> None:
@@ -73,28 +79,38 @@ def _materialise(connection: duckdb.DuckDBPyConnection, database: Path) -> None:
         connection.execute("DETACH checked")
 
 
-def _run_suite(database: Path, name: str) -> tuple[ExpectationResult, ...]:
+def _context() -> Any:
+    """An empty Great Expectations context that writes nothing and sends nothing."""
     # Read when the package is imported; nothing about a corpus may leave the machine.
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations as gx
-    from great_expectations.data_context.types.base import ProgressBarsConfig
+    from great_expectations.data_context.types.base import (
+        DataContextConfig,
+        InMemoryStoreBackendDefaults,
+        ProgressBarsConfig,
+    )
 
     from expectations.dialect import register
 
     register()
+    config = DataContextConfig(
+        store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
+        progress_bars=ProgressBarsConfig(globally=False),
+        analytics_enabled=False,
+    )
+    return gx.get_context(mode="ephemeral", project_config=config)
+
+
+def _run_suite(context: Any, source: Any, name: str) -> tuple[ExpectationResult, ...]:
+    import great_expectations as gx
+
     text = (files("expectations") / "suites" / f"{name}.json").read_text(encoding="utf-8")
     data = json.loads(text)
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
     suite = context.suites.add(gx.ExpectationSuite(**data))
-    source = context.data_sources.add_sql("checked", connection_string=f"duckdb+gx:///{database}")
-    try:
-        asset = source.add_table_asset(name, table_name=data["meta"]["table"])
-        batch = asset.add_batch_definition_whole_table("all")
-        validation = gx.ValidationDefinition(name=name, data=batch, suite=suite)
-        outcome = context.validation_definitions.add(validation).run(result_format="COMPLETE")
-    finally:
-        source.get_engine().dispose()
+    asset = source.add_table_asset(name, table_name=data["meta"]["table"])
+    batch = asset.add_batch_definition_whole_table("all")
+    validation = gx.ValidationDefinition(name=name, data=batch, suite=suite)
+    outcome = context.validation_definitions.add(validation).run(result_format="COMPLETE")
     return tuple(_result(name, result) for result in outcome.results)
 
 

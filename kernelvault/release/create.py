@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import re
 import shutil
 import tempfile
@@ -11,47 +12,75 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
+
 from expectations.channels import Channel, channel_names, load_channel
 from expectations.checkpoint import CheckpointReport, run_checkpoint
 from kernelvault.errors import CorpusInvalid, StoreFault, UsageError
 from kernelvault.release.card import write_card
 from kernelvault.release.export import export_tables
-from kernelvault.release.manifest import Manifest, build_manifest, read_manifest, write_manifest
+from kernelvault.release.manifest import (
+    NAME,
+    Manifest,
+    build_manifest,
+    list_files,
+    read_manifest,
+    write_manifest,
+)
 from kernelvault.settings import Settings
 from kernelvault.store import Corpus
+from kernelvault.store.delta import damaged
 from schemas import TABLES
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release folder. `unchanged` says that an equal one existed and nothing was written."""
+    """A release folder and its rows per table; `version` is the folder's name.
+
+    `unchanged` says that an equal one existed and nothing was written.
+    """
 
     path: Path
-    counts: dict[str, int]
+    version: str
     unchanged: bool
+    counts: dict[str, int]
 
 
-def create(settings: Settings, channel: str = "preview", version: str | None = None) -> Release:
-    """Check the corpus and cut `<channel>-<version>`; version defaults to the next number.
+def create(settings: Settings, channel: str = "preview") -> Release:
+    """Check the corpus and cut `<channel>-<next number>`, or return the release that equals it.
 
     Raises CorpusInvalid naming expectations, candidates and gates when the checkpoint fails,
-    UsageError for an unknown channel or a version that exists, StoreFault when it cannot write.
+    UsageError for an unknown channel and a corpus without samples, StoreFault when files cannot
+    be read or written.
     """
     policy = find_channel(channel)
+    if not settings.corpus.is_dir():
+        raise UsageError(f"there is no corpus {settings.corpus}", "`kernelvault run` makes one")
     corpus = Corpus(settings.corpus)
     corpus.commit()
+    try:
+        return _cut(settings, corpus, policy)
+    except duckdb.Error as error:
+        raise damaged(str(error).splitlines()[0]) from error
+
+
+def _cut(settings: Settings, corpus: Corpus, policy: Channel) -> Release:
+    channel = policy.name
     with corpus.connection(channel) as connection, _folder(settings.releases) as work:
+        if not connection.table("samples").limit(1).fetchall():
+            raise UsageError(
+                f"{settings.corpus} holds no sample of the {channel} channel",
+                "`kernelvault run` makes samples",
+            )
         _require(run_checkpoint(connection))
         counts = export_tables(connection, work)
         versions = {table: corpus.delta.version(table) for table in TABLES}
         manifest = build_manifest(work, channel, counts, versions)
         if existing := _equal_release(settings.releases, manifest):
-            return Release(existing, counts, unchanged=True)
-        path = settings.releases / f"{channel}-{version or _next(settings.releases, channel)}"
-        if path.exists():
-            raise UsageError(f"the release {path} exists", "releases never change: name another")
+            return Release(existing, existing.name, unchanged=True, counts=counts)
+        path = settings.releases / f"{channel}-{_next(settings.releases, channel)}"
         _finish(work, path, manifest, policy)
-    return Release(path, counts, unchanged=False)
+    return Release(path, path.name, unchanged=False, counts=counts)
 
 
 def find_channel(name: str) -> Channel:
@@ -72,7 +101,7 @@ def _require(report: CheckpointReport) -> None:
     ]
     raise CorpusInvalid(
         "the release checkpoint failed\n" + "\n".join(lines),
-        "mend or remove the named rows, or generate more when there are no samples",
+        "restore the corpus from a backup, or start a new one with --corpus",
     )
 
 
@@ -96,12 +125,15 @@ def _folder(releases: Path) -> Iterator[Path]:
 
 
 def _equal_release(releases: Path, manifest: Manifest) -> Path | None:
-    for path in sorted(releases.glob(f"{manifest.channel}-*/manifest.json")):
+    """A whole release of equal content; a damaged one equals nothing."""
+    for path in sorted(releases.glob(f"{manifest.channel}-*/{NAME}")):
         try:
-            if read_manifest(path.parent).content_sha256 == manifest.content_sha256:
-                return path.parent
+            known = read_manifest(path.parent)
         except UsageError:
-            continue  # a damaged release equals nothing; `release verify` tells of it
+            continue  # `release verify` tells of it
+        same = known.content_sha256 == manifest.content_sha256
+        if same and known.files == list_files(path.parent):
+            return path.parent
     return None
 
 
@@ -114,8 +146,19 @@ def _next(releases: Path, channel: str) -> str:
 def _finish(work: Path, path: Path, manifest: Manifest, policy: Channel) -> None:
     write_card(work, path.name, manifest, policy)
     write_manifest(work, manifest, path.name)
-    for file in work.rglob("*"):
-        if file.is_file():
-            file.chmod(0o444)
+    for entry in work.rglob("*"):
+        if entry.is_file():
+            entry.chmod(0o444)
+        _sync(entry)
     work.chmod(0o755)
     work.rename(path)
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    """Make a file or folder survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

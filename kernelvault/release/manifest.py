@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from kernelvault.errors import UsageError
-from kernelvault.hashing import content_id
+from kernelvault.release.content import (
+    LAYOUT_VERSION,
+    content_digest,
+    family_counts,
+    open_release,
+)
 
-SCHEMA_VERSION = 1
 NAME = "manifest.json"
 _TOOLS = ("kernelvault", "deltalake", "duckdb", "great-expectations", "pyarrow")
 
@@ -28,12 +32,17 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`content_sha256` covers channel and data files; equal corpora give equal content."""
+    """`counts` are rows per table, `families` samples per family, `corpus_versions` the table
+    versions it was cut from. `content_sha256` covers channel, ids and outcomes, but neither hosts
+    nor times: equal work gives equal content.
+    """
 
     schema_version: int
     channel: str
+    presets: tuple[str, ...]
     content_sha256: str
     counts: dict[str, int]
+    families: dict[str, int]
     corpus_versions: dict[str, int | None]
     tools: dict[str, str]
     files: tuple[FileEntry, ...]
@@ -43,10 +52,19 @@ def build_manifest(
     folder: Path, channel: str, counts: dict[str, int], versions: dict[str, int | None]
 ) -> Manifest:
     """The manifest of the data files that are in `folder` now."""
-    entries = list_files(folder)
-    content = content_id("release", [channel, [[e.path, e.sha256] for e in entries]])
-    tools = {name: version(name) for name in _TOOLS}
-    return Manifest(SCHEMA_VERSION, channel, content, counts, versions, tools, entries)
+    with open_release(folder, channel) as connection:
+        presets = connection.sql("SELECT DISTINCT preset FROM released_samples ORDER BY 1")
+        return Manifest(
+            schema_version=LAYOUT_VERSION,
+            channel=channel,
+            presets=tuple(row[0] for row in presets.fetchall()),
+            content_sha256=content_digest(connection, channel),
+            counts=counts,
+            families=family_counts(connection),
+            corpus_versions=versions,
+            tools={name: version(name) for name in _TOOLS},
+            files=list_files(folder),
+        )
 
 
 def list_files(folder: Path) -> tuple[FileEntry, ...]:
@@ -74,7 +92,8 @@ def read_manifest(folder: Path) -> Manifest:
         data = json.loads((folder / NAME).read_text(encoding="utf-8"))
         data.pop("release")
         entries = tuple(FileEntry(**entry) for entry in data.pop("files"))
-        return Manifest(**data, files=entries)
+        presets = tuple(data.pop("presets"))
+        return Manifest(**data, presets=presets, files=entries)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
             f"{folder} has no readable {NAME}: {error}", "give the folder of a release"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import duckdb
 
 from expectations.channels import channel_names
+from kernelvault.release.content import content_digest, family_counts, open_release, read_sql
 from kernelvault.release.export import PARTITIONS
 from kernelvault.release.manifest import Manifest, list_files, read_manifest
-from kernelvault.store.functions import register_functions
-from kernelvault.store.views import define_views
 from schemas import TABLES
 
 
@@ -64,38 +62,17 @@ def _file_problems(path: Path, manifest: Manifest) -> list[ReleaseProblem]:
 def _semantic_problems(path: Path, manifest: Manifest) -> list[ReleaseProblem]:
     if manifest.channel not in channel_names():
         return [ReleaseProblem("manifest", manifest.channel, "is no known channel")]
-    query = (files("kernelvault.release") / "sql" / "problems.sql").read_text(encoding="utf-8")
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        register_functions(connection)
-        try:
-            for name, table in TABLES.items():
-                _attach(connection, path, name, name, table.schema.names)
-            define_views(connection, manifest.channel)
-            columns = connection.table("samples").columns
-            _attach(connection, path, "samples", "released_samples", columns)
-            counts = _count_problems(connection, manifest)
-            rows = connection.execute(query).fetchall()
-        except duckdb.Error as error:
-            cause = str(error).splitlines()[0]
-            return [ReleaseProblem("data", str(path), f"cannot be read: {cause}")]
-    return [*counts, *(ReleaseProblem(*row) for row in rows)]
+    try:
+        with open_release(path, manifest.channel) as connection:
+            rows = connection.execute(read_sql("problems")).fetchall()
+            claims = _manifest_problems(connection, manifest)
+    except duckdb.Error as error:
+        cause = str(error).splitlines()[0]
+        return [ReleaseProblem("data", str(path), f"cannot be read: {cause}")]
+    return [*claims, *(ReleaseProblem(*row) for row in rows)]
 
 
-def _attach(
-    connection: duckdb.DuckDBPyConnection, path: Path, name: str, view: str, columns: list[str]
-) -> None:
-    """Make the files of a table the view `view`."""
-    data = sorted(str(file) for file in (path / "data" / name).rglob("*.parquet"))
-    listed = ", ".join("'" + file.replace("'", "''") + "'" for file in data)
-    names = ", ".join(f'"{column}"' for column in columns)
-    connection.execute(
-        f"CREATE VIEW {view} AS SELECT {names} FROM"
-        f" read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false)"
-    )
-
-
-def _count_problems(
+def _manifest_problems(
     connection: duckdb.DuckDBPyConnection, manifest: Manifest
 ) -> list[ReleaseProblem]:
     problems = []
@@ -105,4 +82,8 @@ def _count_problems(
         if rows != manifest.counts.get(name):
             message = f"has {rows} rows, the manifest says {manifest.counts.get(name)}"
             problems.append(ReleaseProblem("count", name, message))
+    if family_counts(connection) != manifest.families:
+        problems.append(ReleaseProblem("count", "families", "are not those of the manifest"))
+    if content_digest(connection, manifest.channel) != manifest.content_sha256:
+        problems.append(ReleaseProblem("content", manifest.channel, "differs from its digest"))
     return problems

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import duckdb
+from duckdb.func import FunctionNullHandling
 
 from kernelvault.errors import ConfigError
 from kernelvault.spec.candidate import candidate_id
@@ -29,7 +30,9 @@ def register_functions(connection: duckdb.DuckDBPyConnection) -> None:
         ("kv_verification_id", verification_id, 6),
     ):
         # Missing arguments reach the functions: a NULL answer would differ from nothing.
-        connection.create_function(name, function, [_TEXT] * count, _TEXT, null_handling="special")
+        connection.create_function(
+            name, function, [_TEXT] * count, _TEXT, null_handling=FunctionNullHandling.SPECIAL
+        )
 
 
 def outcome(gate: str, evidence: str, preset: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -13,14 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-os.environ["GX_ANALYTICS_ENABLED"] = "false"
 sys.path.append(str(Path(__file__).parents[1] / "store"))
 
 import store_records as make
 
 from kernelvault import release
-from kernelvault.errors import CorpusInvalid, UsageError
-from kernelvault.release.manifest import list_files
+from kernelvault.errors import CorpusInvalid, StoreFault, UsageError
+from kernelvault.release.manifest import list_files, read_manifest
 from kernelvault.settings import Settings
 from kernelvault.store import Corpus
 from schemas import TABLES
@@ -43,6 +42,10 @@ def filled(path: Path) -> Settings:
 @pytest.fixture
 def cut(tmp_path: Path) -> release.Release:
     return release.create(filled(tmp_path))
+
+
+def candidate_id(number: int) -> str:
+    return str(make.unit(number)[1]["candidates"][0]["candidate_id"])
 
 
 def problems(path: Path) -> str:
@@ -80,7 +83,54 @@ def test_release_is_sound_self_contained_and_cut_once(tmp_path: Path) -> None:
     again = release.create(settings)
     assert (again.path, again.unchanged) == (first.path, True)
     Corpus(settings.corpus).spool(*make.unit(5))
-    assert release.create(settings).path.name == "preview-0002"
+    assert release.create(settings).version == "preview-0002"
+
+
+def test_equal_work_on_another_host_at_another_time_is_the_same_content(tmp_path: Path) -> None:
+    here, there = settings_at(tmp_path / "a"), settings_at(tmp_path / "b")
+    for settings in (here, there):
+        key, rows = make.unit(0)
+        for row in rows["verifications"]:
+            row["host"] = settings.corpus.parent.name
+            row["started_at"] += timedelta(seconds=len(row["host"]))
+        Corpus(settings.corpus).spool(key, rows)
+    first, second = (read_manifest(release.create(s).path) for s in (here, there))
+    assert first.content_sha256 == second.content_sha256
+    assert first.files != second.files
+
+
+def test_equal_corpora_give_equal_bytes(tmp_path: Path) -> None:
+    first, second = (release.create(filled(tmp_path / name)) for name in "ab")
+    assert list_files(first.path) == list_files(second.path)
+
+
+def test_a_damaged_release_is_not_taken_for_an_equal_one(tmp_path: Path) -> None:
+    settings = filled(tmp_path)
+    (release.create(settings).path / "README.md").unlink()
+    assert release.create(settings).version == "preview-0002"
+
+
+def test_truncated_file_is_named(cut: release.Release) -> None:
+    file = next((cut.path / "data" / "samples").rglob("*.parquet"))
+    file.chmod(0o644)
+    file.write_bytes(file.read_bytes()[:200])
+    found = problems(cut.path)
+    assert f"{file.relative_to(cut.path)}: differs from its digest" in found
+    assert "cannot be read" in found
+
+
+def test_card_states_tier_limits_and_counts(cut: release.Release) -> None:
+    text = (cut.path / "README.md").read_text()
+    for phrase in (
+        "license:\n  - apache-2.0\n",
+        "No kernel of this release has ever run on an AMD GPU",
+        "`latency_ms` and `speedup` are null",
+        "| elementwise | hip | template | emulated | 3 |",
+        "kernelvault release verify preview-0001",
+        "`compile` on `gfx950`",
+    ):
+        assert phrase in text
+    assert not (cut.path / "README.md").stat().st_mode & 0o222
 
 
 def test_flipped_byte_extra_and_missing_file_are_named(cut: release.Release) -> None:
@@ -102,8 +152,7 @@ def test_flipped_verdict_under_a_forged_manifest_is_named(cut: release.Release) 
         verdicts, lambda v: struct_update(v, outcome := 'passed', reason := '')) AS verdicts)
         FROM rows"""
     rewrite(cut.path, "verifications", flip, "tier=emulated/target=wave64")
-    victim = make.unit(9)[1]["candidates"][0]["candidate_id"]
-    assert f"outcome: {victim}: correctness on wave64" in problems(cut.path)
+    assert f"outcome: {candidate_id(9)}: correctness on wave64" in problems(cut.path)
 
 
 @pytest.mark.parametrize("table", ["samples", "candidates"])
@@ -113,10 +162,30 @@ def test_swapped_sources_are_named(cut: release.Release, table: str) -> None:
         ) AS source) FROM rows"""
     rewrite(cut.path, table, swap, "language=hip")
     found = problems(cut.path)
-    assert all(
-        f"candidate id: {make.unit(n)[1]['candidates'][0]['candidate_id']}" in found
-        for n in range(4)
-    )
+    assert all(f"candidate id: {candidate_id(n)}" in found for n in range(4))
+
+
+def test_erased_evidence_under_a_forged_manifest_is_named(cut: release.Release) -> None:
+    erase = """SELECT * REPLACE (list_transform(
+        verdicts, lambda v: struct_update(v, evidence := NULL::TEXT)) AS verdicts) FROM rows"""
+    rewrite(cut.path, "verifications", erase, "tier=emulated/target=gfx942")
+    found = problems(cut.path)
+    for number in range(4):
+        assert f"outcome: {candidate_id(number)}: compile on gfx942" in found
+
+
+def test_repeated_rows_under_a_forged_manifest_are_named(cut: release.Release) -> None:
+    rewrite(cut.path, "samples", "SELECT * FROM rows UNION ALL SELECT * FROM rows", "language=hip")
+    assert f"duplicate: {candidate_id(0)}: is released more than once" in problems(cut.path)
+
+
+def test_smuggled_candidate_is_named(cut: release.Release) -> None:
+    """A failed candidate is written among the samples, as if it had passed."""
+    smuggle = f"""SELECT * FROM rows UNION ALL
+        SELECT DISTINCT * REPLACE ('{candidate_id(9)}' AS candidate_id) FROM rows LIMIT 5"""
+    rewrite(cut.path, "samples", smuggle, "language=hip")
+    expected = f"requirement: {candidate_id(9)}: is released without correctness passed on wave64"
+    assert expected in problems(cut.path)
 
 
 def test_dropped_verifications_unmake_samples(cut: release.Release) -> None:
@@ -135,17 +204,31 @@ def test_flipped_verdict_in_the_live_corpus_blocks_the_release(tmp_path: Path) -
             verdict["outcome"] = "passed"
     forged = pa.Table.from_pylist(rows, schema=TABLES["verifications"].schema)
     write_deltalake(DeltaTable(path), forged, mode="overwrite", partition_by=["tier", "target"])
-    victim = str(make.unit(9)[1]["candidates"][0]["candidate_id"])
-    with pytest.raises(
-        CorpusInvalid, match=f"(?s)outcomes_follow_from_evidence.*{victim}.*correctness"
-    ):
+    expected = f"(?s)outcomes_follow_from_evidence.*{candidate_id(9)}.*correctness"
+    with pytest.raises(CorpusInvalid, match=expected):
         release.create(settings)
     assert list(settings.releases.glob("preview-*")) == []
 
 
-def test_an_empty_corpus_gives_no_release(tmp_path: Path) -> None:
-    with pytest.raises(CorpusInvalid, match="there_are_samples"):
-        release.create(settings_at(tmp_path))
+def test_no_corpus_and_no_sample_are_usage_errors(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    with pytest.raises(UsageError, match="no corpus"):
+        release.create(settings)
+    assert not settings.corpus.exists()
+    Corpus(settings.corpus).spool(*make.unit(9, mismatches=2))
+    with pytest.raises(UsageError, match="no sample of the preview channel"):
+        release.create(settings)
+    with pytest.raises(UsageError, match="no sample of the amd channel"):
+        release.create(settings, "amd")
+    assert list(settings.releases.glob("[!.]*")) == []
+
+
+def test_a_damaged_corpus_is_a_fault_that_names_the_file(tmp_path: Path) -> None:
+    settings = filled(tmp_path)
+    (file,) = (settings.corpus / "tables" / "attempts").glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(StoreFault, match=file.name):
+        release.create(settings)
 
 
 def test_unknown_channel_and_no_release_are_usage_errors(tmp_path: Path) -> None:

@@ -1,0 +1,4 @@
+SELECT family, count(*) AS samples
+FROM released_samples
+GROUP BY family
+ORDER BY family;
