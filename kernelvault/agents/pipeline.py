@@ -2,7 +2,7 @@
 
 Every attempt is verified and spooled before the next is chosen, so a kill loses at most the attempt
 in flight; a resumed unit finds what is known and only does the rest. An agent is a deterministic
-function of the verdicts it has seen, which is what makes "resume" and "undisturbed" the same corpus.
+function of the verdicts it has seen, which makes a resumed corpus equal to an undisturbed one.
 """
 
 from __future__ import annotations

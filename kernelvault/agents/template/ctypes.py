@@ -45,4 +45,6 @@ def load(dtype: str, element: str) -> str:
 def store(dtype: str, value: str) -> str:
     """A computed value as memory holds it."""
     convert = _FROM_FLOAT.get(dtype)
-    return f"{convert}({value})" if convert else f"({storage(dtype)})({value})"
+    if convert:
+        return f"{convert}({value})"
+    return value if compute(dtype) == storage(dtype) else f"({storage(dtype)}){value}"

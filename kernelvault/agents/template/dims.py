@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from kernelvault.spec.graph import Dim
 
@@ -41,11 +42,23 @@ def c_shape(shape: tuple[Dim, ...]) -> Shape:
 
 
 def product(shape: Shape) -> str:
-    """The number of elements of a shape, as C."""
-    factors = [size for size in shape if size != "1"]
-    if all(size.isdigit() for size in factors):
-        total = 1
-        for size in factors:
-            total *= int(size)
-        return str(total)
-    return " * ".join(factors)
+    """The number of elements of a shape as C, constants first: one spelling for equal products.
+
+    An empty shape gives `1`.
+    """
+    constant, names = 1, []
+    for factor in [factor for size in shape for factor in _factors(size)]:
+        if factor.isdigit():
+            constant *= int(factor)
+        else:
+            names.append(factor)
+    numbers = [str(constant)] if constant != 1 or not names else []
+    return " * ".join([*numbers, *sorted(names)])
+
+
+def _factors(size: str) -> list[str]:
+    """A size split at its top-level multiplications, where it is nothing but a product."""
+    bare = size[1:-1] if size.startswith("(") and size.endswith(")") else size
+    if re.fullmatch(r"\w+( \* \w+)*", bare):
+        return bare.split(" * ")
+    return [size]

@@ -60,4 +60,4 @@ def indent(lines: Iterable[str], levels: int) -> str:
 
 def ceil_div(a: str, b: int) -> str:
     """`a / b` rounded up, as C."""
-    return f"(({a}) + {b - 1}) / {b}"
+    return a if b == 1 else f"({a} + {b - 1}) / {b}"

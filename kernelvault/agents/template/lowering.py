@@ -114,7 +114,7 @@ def reduce(kind: str, arg: Value, dims: tuple[int, ...], keep: bool, dtype: str)
 
 def count(arg: Value, dims: tuple[int, ...]) -> str:
     """How many elements a reduction combines, as C."""
-    return product(tuple(size for i, size in enumerate(arg.shape) if i in dims)) or "1"
+    return product(tuple(size for i, size in enumerate(arg.shape) if i in dims))
 
 
 def mean(arg: Value, dims: tuple[int, ...], keep: bool, dtype: str) -> Value:
@@ -152,7 +152,7 @@ def _alias(low: _Lowering, node: GraphNode) -> Value:
 def _getitem(low: _Lowering, node: GraphNode) -> Value:
     name, index = node.args[0]["node"], node.args[1]
     found = low.values[name]
-    item = found[index] if isinstance(found, tuple) else None
+    item: Value | None = found[index] if isinstance(found, tuple) else None
     if item is None:
         raise UnsupportedError(f"unsupported: result {index} of {name}")
     return item

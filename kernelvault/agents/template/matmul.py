@@ -27,7 +27,7 @@ def matmul_kernel(
     operands, or the product itself when its consumer reads it at other coordinates.
     """
     contract = _contract(destination)
-    batch = product(contract.shape[:-2]) or "1"
+    batch = product(contract.shape[:-2])
     body = {"lds_tile": _lds_tile, "naive": _naive, "wave_dot": _wave_dot}[schedule.structure]
     m, n = contract.shape[-2:]
     threads_x, threads_y = schedule.threads
@@ -38,9 +38,10 @@ def matmul_kernel(
         "}",
     ]
     head = header(name, threads_x * threads_y, destination, symbols)
-    grid = (ceil_div(n, schedule.tile_n), ceil_div(m, schedule.tile_m), f"kv_grid_z({batch})")
+    columns, rows = ceil_div(n, schedule.tile_n), ceil_div(m, schedule.tile_m)
+    grid = (f"(unsigned)({columns})", f"(unsigned)({rows})", f"kv_capped_z({batch})")
     if schedule.structure == "wave_dot":  # rows beyond a grid's height are walked over
-        grid = (grid[0], f"kv_grid_z({m})", grid[2])
+        grid = (grid[0], f"kv_capped_z({m})", grid[2])
     return Kernel(
         name,
         f"{head}\n{indent(lines, 1).replace('  #pragma', '#pragma')}\n}}",

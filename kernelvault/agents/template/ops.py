@@ -47,6 +47,10 @@ def _unary(text: str) -> Template:
     return lambda node, tensors: text.replace("x", tensors[0])
 
 
+def _call(function: str) -> Template:
+    return lambda node, tensors: f"{function}({tensors[0]})"
+
+
 def _binary(symbol: str) -> Template:
     def rule(node: GraphNode, tensors: list[str]) -> str:
         a, b = _operands(node, tensors)
@@ -135,7 +139,7 @@ POINTWISE: dict[str, Template] = {
     "aten.sigmoid.default": lambda n, t: f"(1.0f / (1.0f + expf(-{t[0]})))",
     "aten.silu.default": lambda n, t: f"({t[0]} / (1.0f + expf(-{t[0]})))",
     **{
-        f"aten.{name}.default": (lambda c: lambda n, t: f"{c}({t[0]})")(c)
+        f"aten.{name}.default": _call(c)
         for name, c in {
             "exp": "expf", "exp2": "exp2f", "expm1": "expm1f", "log": "logf", "log1p": "log1pf",
             "log2": "log2f", "sqrt": "sqrtf", "rsqrt": "rsqrtf", "tanh": "tanhf", "erf": "erff",

@@ -23,11 +23,12 @@ def pointwise_kernel(
     name: str, destination: Destination, symbols: tuple[str, ...], schedule: PointwiseSchedule
 ) -> Kernel:
     """A kernel that evaluates the destination's value at every index."""
-    n = product(destination.value.shape) or "1"
+    n = product(destination.value.shape)
     body = _BODIES[schedule.structure](destination, n, schedule)
     source = f"{header(name, schedule.block, destination, symbols)}\n{body}\n}}"
     per_block = schedule.block * schedule.per_thread
-    grid = f"kv_grid({ceil_div(n, per_block)})"
+    limit = "kv_capped" if schedule.structure == "grid_stride" else "(unsigned)"
+    grid = f"{limit}({ceil_div(n, per_block)})"
     return Kernel(name, source, (grid, "1", "1"), (schedule.block, 1), pointers(destination))
 
 

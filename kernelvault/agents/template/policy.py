@@ -16,8 +16,9 @@ def next_schedule(schedules: Sequence[Schedule], history: Sequence[Turn]) -> Sch
     """The next untried schedule, None when nothing sensible is left.
 
     A structure that failed a gate is dropped. After spills or an occupancy of at most two waves,
-    schedules that hold more per work-item than the last one are dropped. Of the rest, structures that
-    were not tried come first, then those whose structure has scored best, then the given order.
+    schedules that hold more per work-item than the last one are dropped. Of the rest, structures
+    that were not tried come first, then those whose structure has scored best, then the given
+    order.
     """
     tried = [turn.proposal.schedule for turn in history]
     failed = {turn.proposal.schedule["structure"] for turn in history if not turn.passed}

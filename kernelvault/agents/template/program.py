@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -53,7 +54,7 @@ class _Builder:
     def __init__(self, symbols: tuple[str, ...], schedule: Schedule) -> None:
         self.kernels: list[Kernel] = []
         self.buffers: list[Buffer] = []
-        self._symbols = symbols
+        self.symbols = symbols
         self._schedule = schedule
         self._stored: dict[int, Load] = {}
 
@@ -69,13 +70,16 @@ class _Builder:
                 self._store_intermediate(need.value, value)
 
     def _kernel(self, destination: Destination) -> Kernel:
-        name = f"kernel_{len(self.kernels)}"
+        number = len(self.kernels)
         nodes = list(walk(destination.value))
         if any(isinstance(node, Contract) for node in nodes):
-            return matmul_kernel(name, destination, self._symbols, self._schedule.matmul)
+            name = f"matmul_{number}"
+            return matmul_kernel(name, destination, self.symbols, self._schedule.matmul)
         if any(isinstance(node, Reduce) for node in nodes):
-            return row_kernel(name, destination, self._symbols, self._schedule.rows)
-        return pointwise_kernel(name, destination, self._symbols, self._schedule.pointwise)
+            name = f"rows_{number}"
+            return row_kernel(name, destination, self.symbols, self._schedule.rows)
+        name = f"pointwise_{number}"
+        return pointwise_kernel(name, destination, self.symbols, self._schedule.pointwise)
 
     def _store_intermediate(self, needed: Value, root: Value) -> None:
         original = self._originals.get(id(needed), needed)
@@ -155,53 +159,40 @@ def _host_helpers(graph: Graph, text: str) -> str:
         parts.append(f"struct Sizes {{\n{body}\n}};")
         listed = "\n".join(["  Sizes s;", *reads, "  return s;"])
         parts.append(f"static Sizes read_sizes(const kv_args* args) {{\n{listed}\n}}")
-    if "kv_grid(" in text:
-        parts.append(
-            "// Kernels walk over what exceeds the grid.\n"
-            "static unsigned kv_grid(int64_t blocks) {\n"
-            "  return (unsigned)(blocks < (1 << 20) ? blocks : (1 << 20));\n}"
-            if "gridDim.x" in text and "e >= " not in text and "base + " not in text
-            else "static unsigned kv_grid(int64_t blocks) { return (unsigned)blocks; }"
-        )
-    if "kv_grid_z(" in text:
-        parts.append(
-            "static unsigned kv_grid_z(int64_t blocks) {\n"
-            "  return (unsigned)(blocks < 65535 ? blocks : 65535);\n}"
-        )
+    for name, limit in (("kv_capped", "1 << 20"), ("kv_capped_z", "65535")):
+        if f"{name}(" in text:
+            parts.append(
+                "// The kernel walks over what exceeds the grid.\n"
+                f"static unsigned {name}(int64_t blocks) {{\n"
+                f"  return (unsigned)(blocks < ({limit}) ? blocks : ({limit}));\n}}"
+            )
     return "\n\n".join(parts)
 
 
-def _locals(builder: _Builder) -> list[str]:
-    if not builder._symbols:
+def _locals(builder: _Builder, text: str) -> list[str]:
+    """Declarations of the symbols that `text` uses."""
+    used = [symbol for symbol in builder.symbols if re.search(rf"\b{symbol}\b", text)]
+    if not used:
         return []
-    return [
-        "  const Sizes sizes = read_sizes(args);",
-        "  const int64_t "
-        + ", ".join(f"{symbol} = sizes.{symbol}" for symbol in builder._symbols)
-        + ";",
-    ]
+    names = ", ".join(f"{symbol} = sizes.{symbol}" for symbol in used)
+    return ["  const Sizes sizes = read_sizes(args);", f"  const int64_t {names};"]
 
 
 def _aligned(buffer: Buffer) -> str:
-    size = product(buffer.value.shape) or "1"
+    size = product(buffer.value.shape)
     kind = ctypes.storage(buffer.value.dtype)
-    return f"((({size}) * sizeof({kind}) + 255) / 256 * 256)"
+    return f"({size} * sizeof({kind}) + 255) / 256 * 256"
 
 
 def _workspace_function(builder: _Builder) -> str:
     total = " + ".join(_aligned(buffer) for buffer in builder.buffers)
-    lines = [*_locals(builder), *_unused(builder), f"  return {total};"]
+    lines = [*_locals(builder, total), f"  return {total};"]
     body = "\n".join(lines)
     return f'extern "C" size_t kv_workspace_size(const kv_args* args) {{\n{body}\n}}'
 
 
-def _unused(builder: _Builder) -> list[str]:
-    """Symbols that an entry point reads but may not use."""
-    return [f"  (void){symbol};" for symbol in builder._symbols]
-
-
 def _launches(builder: _Builder) -> str:
-    return "\n".join(_launch(kernel, builder._symbols) for kernel in builder.kernels)
+    return "\n".join(_launch(kernel, builder.symbols) for kernel in builder.kernels)
 
 
 def _launch(kernel: Kernel, symbols: tuple[str, ...]) -> str:
@@ -214,8 +205,9 @@ def _launch(kernel: Kernel, symbols: tuple[str, ...]) -> str:
 
 
 def _launch_function(graph: Graph, outputs: Sequence[Value], builder: _Builder) -> str:
-    lines = [*_locals(builder)]
-    empty = " || ".join(f"({product(o.shape)}) == 0" for o in outputs if not _known(o.shape))
+    lines: list[str] = []
+    sizes = [product(output.shape) for output in outputs]
+    empty = " || ".join(f"{size} == 0" for size in sizes if not size.isdigit())
     if empty:
         lines.append(f"  if ({empty}) return 0;")
     used = {pointer for kernel in builder.kernels for pointer in kernel.pointers}
@@ -235,8 +227,5 @@ def _launch_function(graph: Graph, outputs: Sequence[Value], builder: _Builder) 
         offset.append(_aligned(buffer))
     lines += [_launches(builder), "  return (int)hipGetLastError();"]
     body = "\n".join(lines)
+    body = "\n".join([*_locals(builder, body), body])
     return f'extern "C" int kv_launch(const kv_args* args) {{\n{body}\n}}'
-
-
-def _known(shape: tuple[str, ...]) -> bool:
-    return all(size.isdigit() for size in shape)

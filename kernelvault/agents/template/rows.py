@@ -38,7 +38,7 @@ def row_kernel(
 ) -> Kernel:
     """A fused row kernel. Raises NeedsBufferError for a reduction that does not fit the row."""
     plan = _plan(destination.value)
-    rows = product(plan.outer) or "1"
+    rows = product(plan.outer)
     lines = [
         f"const int64_t rows = {rows}, inner = {product(plan.primary.inner) or '1'};",
         *_loop_head(schedule),
@@ -46,7 +46,7 @@ def row_kernel(
         "}",
     ]
     source = f"{header(name, schedule.block, destination, symbols)}\n{indent(lines, 1)}\n}}"
-    grid = f"kv_grid({ceil_div(rows, schedule.rows_per_block)})"
+    grid = f"kv_capped({ceil_div(rows, schedule.rows_per_block)})"
     return Kernel(
         name,
         source,
@@ -135,7 +135,7 @@ def _reduction_pass(
     kind = ctypes.compute(reduction.dtype)
     emitter = Emitter(bound, "t")
     item = emitter.value(reduction.arg, _inner_coords(reduction, outer, emitter))
-    step = f"{name} = {_STEP[reduction.kind].format(name, f'({kind}){item}')};"
+    step = f"{name} = {_STEP[reduction.kind].format(name, item)};"
     statements = emitter.statements((step,))
     combine = {
         "thread_per_row": None,
