@@ -1,8 +1,8 @@
 """Settings: resolved once at the entry point into one total, frozen object.
 
 Precedence, highest first: command-line options, environment (`KERNELVAULT_*`), the TOML file
-(`--config`, else `KERNELVAULT_CONFIG`, else `./kernelvault.toml`), defaults. This module is the only
-one that reads the environment.
+(`--config`, else `KERNELVAULT_CONFIG`, else `./kernelvault.toml`), defaults. This module is the
+only one that reads the environment.
 """
 
 from __future__ import annotations

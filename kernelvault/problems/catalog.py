@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kernelvault.errors import UsageError
 from kernelvault.problems.source import ProblemSource
-from kernelvault.spec.problem import Provenance
+from kernelvault.spec.provenance import Provenance
 
 __all__ = ["MAX_FILE_BYTES", "ProblemSource", "builtin", "find", "from_file"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernelvault.spec.problem import Provenance
+from kernelvault.spec.provenance import Provenance
 
 
 @dataclass(frozen=True, slots=True)

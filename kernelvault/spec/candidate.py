@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernelvault.hashing import content_id, sha256_bytes
-from kernelvault.spec.problem import Provenance
+from kernelvault.spec.provenance import Provenance
 
 LANGUAGES = ("hip", "triton")
 AGENTS = ("template", "inductor", "llm", "replay", "user")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from kernelvault.hashing import content_id, sha256_bytes
 from kernelvault.spec.graph import Dim
+from kernelvault.spec.provenance import Provenance
+from kernelvault.spec.rows import plain
 
 INPUT_KINDS = ("user", "parameter", "buffer", "constant")
 MODES = ("train", "eval")
@@ -68,16 +70,6 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
-    """Where a source came from. `license_spdx` is an SPDX expression or NOASSERTION."""
-
-    repo: str
-    commit: str
-    path: str
-    license_spdx: str
-
-
-@dataclass(frozen=True, slots=True)
 class Problem:
     """A reference that was admitted: its functional form agreed with `Model` on every workload."""
 
@@ -108,7 +100,5 @@ def normalise_source(source: str) -> str:
 
 def problem_id(source: str, signature: Signature, domain: Domain, mode: str) -> str:
     """Content address of a problem; holds no exported graph, so it survives torch releases."""
-    from kernelvault.spec.rows import plain
-
     body = [sha256_bytes(normalise_source(source).encode()), plain(signature), plain(domain), mode]
     return content_id("problem", body)

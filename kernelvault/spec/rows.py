@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
-from kernelvault.spec.problem import Provenance
+from kernelvault.spec.provenance import Provenance
 
 R = TypeVar("R")
 

@@ -14,7 +14,7 @@ from kernelvault.problems.prepare import PreparedProblem, prepare
 from kernelvault.sandbox import open_sandbox
 from kernelvault.settings import Settings
 from kernelvault.spec.candidate import Candidate, make_candidate
-from kernelvault.spec.problem import Provenance
+from kernelvault.spec.provenance import Provenance
 from kernelvault.spec.verification import Verification
 from kernelvault.verification.bundle import write_bundle
 from kernelvault.verification.correctness import Case

@@ -18,7 +18,7 @@ from kernelvault.problems.worker import work
 from kernelvault.sandbox import Limits, Sandbox, open_sandbox
 from kernelvault.settings import Settings
 from kernelvault.spec.graph import Graph
-from kernelvault.spec.problem import Provenance
+from kernelvault.spec.provenance import Provenance
 
 NOWHERE = Provenance("", "", "test.py", "NOASSERTION")
 HEAD = "import torch\nfrom torch import nn\n"

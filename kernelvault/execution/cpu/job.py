@@ -1,7 +1,7 @@
 """The runner's job file and report: written and read here, and trusted by nobody.
 
-The runner's process also holds the candidate's code, so its report is parsed as hostile text: sizes are
-checked against what we asked for, numbers are bounded, and no verdict is taken from it.
+The runner's process also holds the candidate's code, so its report is parsed as hostile text:
+sizes are checked against what we asked for, numbers are bounded, and no verdict is taken from it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from kernelvault.spec.tensor import FLOATING, STORAGE, Tensor, from_bytes
 # DLPack type codes: see abi.h.
 _CODES = {"float64": 2, "float32": 2, "float16": 2, "bfloat16": 4, "uint8": 1, "bool": 6}
 _KINDS = frozenset(
-    ["missing_kv_launch", "error_code", "crash", "memory_limit", "out_of_bounds", "input_modified", "host_access", "guard_damaged", "launch_error", "divergent_barrier", "unsupported"]
+    """missing_kv_launch error_code crash memory_limit out_of_bounds input_modified
+    host_access guard_damaged launch_error divergent_barrier unsupported""".split()
 )
 _LINE = re.compile(r"(result|fault|fact|done|broken)\b ?(.*)")
 
