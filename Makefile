@@ -29,8 +29,8 @@ test: check ## the tests of every change (at most 12 minutes on 2 cores)
 test-full: check ## every test that needs no GPU (at most 75 minutes); adds a line to docs/test-report.md
 	$(BIN)/python infra/full_test.py
 
-regen: install ## write golden data again
-	$(PYTEST) --regen -m "not slow and not gpu" tests
+regen: install ## write generated documentation again
+	$(PYTEST) --regen tests/docs
 
 clean: ## remove build products; the corpus, releases and .venv stay
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
