@@ -65,6 +65,33 @@ FAULTS = {
         "launch_error",
         kernel("extern __shared__ float s[]; s[0] = 0;", "dim3(64)", "70000"),
     ),
+    "static and dynamic LDS": (
+        "launch_error",
+        kernel(
+            "__shared__ float a[12000]; extern __shared__ float s[]; a[threadIdx.x] = s[0] = 0;"
+            " y[0] = a[5];",
+            "dim3(64)",
+            "20000",
+        ),
+    ),
+    "LDS of a function": (
+        "launch_error",
+        body(
+            "__device__ float* big() { __shared__ float a[17000]; return a; }\n"
+            "__global__ void k(float* y) { float* a = big(); a[threadIdx.x] = 1; y[0] = a[0]; }",
+            "k<<<1, 64, 0, args->stream>>>(Y);",
+        ),
+    ),
+    "far past dynamic LDS": (
+        "out_of_bounds",
+        kernel("extern __shared__ float s[]; s[2000] = 0;", "dim3(64)", "256"),
+    ),
+    "dynamic LDS that was not given": (
+        "out_of_bounds",
+        kernel("extern __shared__ float s[]; s[threadIdx.x] = 0;"),
+    ),
+    "far past an output": ("out_of_bounds", kernel("y[n + 2048] = 0;")),
+    "far before an input": ("out_of_bounds", kernel("y[0] = x[-1000000];")),
     "past dynamic LDS": (
         "out_of_bounds",
         kernel("extern __shared__ float s[]; s[threadIdx.x] = 0;", "dim3(65)", "256"),
@@ -87,6 +114,20 @@ def test_an_overrun_names_tensor_distance_and_work_item(run: Run) -> None:
     assert fault.detail == {"workload_id": "w"}
     for part in ("writes output 0", "past its end", "work-item (5,0,0)", "k(float const*"):
         assert part in fault.message
+
+
+@pytest.mark.parametrize(
+    ("source", "where"),
+    [
+        (kernel("volatile int go = 1; while (go) {}"), "kernel k(float const*"),
+        (body("", "volatile int go = 1; while (go) {}"), "kv_launch was not done"),
+    ],
+)
+def test_a_timeout_says_where(run: Run, source: str, where: str) -> None:
+    fault = run(source, [CALL]).fault
+    assert fault is not None
+    assert where in fault.message
+    assert fault.detail == {"workload_id": "w"}
 
 
 def test_a_launch_that_writes_nothing_leaves_poison(run: Run) -> None:

@@ -70,6 +70,7 @@ class HipCpuExecutor:
         argv = (
             *(str(self._emulator.runner), "/in/job", "/in/device.so", "/in/host.so", "/out"),
             "noop" if noop else "run",
+            str(max(1, int(self._limits.wall_s) - 1)),
         )
         return Job(argv, inputs, (Mount(self._emulator.folder),), limits=self._limits)
 

@@ -18,7 +18,7 @@ from kernelvault.spec.tensor import FLOATING, STORAGE, Tensor, from_bytes
 # DLPack type codes: see abi.h.
 _CODES = {"float64": 2, "float32": 2, "float16": 2, "bfloat16": 4, "uint8": 1, "bool": 6}
 _KINDS = frozenset(
-    """missing_kv_launch error_code crash memory_limit out_of_bounds input_modified
+    """missing_kv_launch timeout error_code crash memory_limit out_of_bounds input_modified
     host_access guard_damaged launch_error divergent_barrier unsupported""".split()
 )
 _LINE = re.compile(r"(result|fault|fact|done|broken)\b ?(.*)")

@@ -27,10 +27,13 @@ _DYNAMIC_LDS = re.compile(
     r"^(?P<name>@\S+) = external (?:\w+ )*global (?P<type>\[0 x .+\]), align \d+", re.MULTILINE
 )
 _KERNEL_MARK = re.compile(r'^attributes #(\d+) = \{.*"uniform-work-group-size".*\}$', re.MULTILINE)
+_BODY = re.compile(r"^define [^\n]*@(\"[^\"]+\"|[\w.$]+)\([^\n]*\{\n(.*?)^\}", re.M | re.S)
+_LDS_TYPE = re.compile(r"^(@\S+) = (?:\w+ )*global (.+) undef, section", re.MULTILINE)
+_SYMBOL = re.compile(r"@(?:\"[^\"]+\"|[\w.$]+)")
 _PARAMETER = re.compile(r"^(?P<body>.*?)(?: %(?P<name>\"[^\"]+\"|[\w.$]+))?$")
 
 _LDS_SUPPORT = f"""
-@kv_dynamic_lds = global [{DYNAMIC_LDS_BYTES} x i8] zeroinitializer, align 256
+@kv_dynamic_lds = global [{DYNAMIC_LDS_BYTES} x i8] zeroinitializer, align 4096
 @__start_kv_lds = extern_weak hidden global i8
 @__stop_kv_lds = extern_weak hidden global i8
 @kv_lds_begin = global ptr @__start_kv_lds
@@ -60,14 +63,45 @@ def transform(ir: str) -> str:
     arguments: dict[str, dict[str, int]] = {}
     for name, number, scope in _ARGUMENT.findall(ir):
         arguments.setdefault(scope, {})[name] = int(number) - 1
+    lds = _static_lds(ir)
     thunks = []
     for found in _DEFINE.finditer(ir):
         if not marks.intersection(re.findall(r"#(\d+)", found["rest"])):
             continue
+        name = found["name"].strip('"')
+        thunks.append(_lds_size(name, lds.get(name, [])))
         loads = _loads(found["params"], arguments.get(found["scope"], {}))
         if loads is not None:
-            thunks.append(_thunk(found["name"].strip('"'), loads))
+            thunks.append(_thunk(name, loads))
     return ir + _LDS_SUPPORT + "\n".join(thunks)
+
+
+def _static_lds(ir: str) -> dict[str, list[str]]:
+    """The types of the LDS variables that each function reaches, itself or through calls."""
+    types = dict(_LDS_TYPE.findall(ir))
+    reached = {name.strip('"'): set(_SYMBOL.findall(body)) for name, body in _BODY.findall(ir)}
+    return {name: _reached_types(name, reached, types) for name in reached}
+
+
+def _reached_types(name: str, reached: dict[str, set[str]], types: dict[str, str]) -> list[str]:
+    seen: set[str] = set()
+    todo = [name]
+    while todo:
+        for symbol in reached.get(todo.pop(), set()) - seen:
+            seen.add(symbol)
+            todo.append(symbol[1:].strip('"'))
+    return [types[symbol] for symbol in sorted(seen) if symbol in types]
+
+
+def _lds_size(name: str, types: list[str]) -> str:
+    """A function that returns the bytes of static LDS a kernel reaches, without padding."""
+    lines, total = [], "0"
+    for i, kind in enumerate(types):
+        size = f"ptrtoint (ptr getelementptr ({kind}, ptr null, i64 1) to i64)"
+        lines.append(f"  %s{i} = add i64 {total}, {size}")
+        total = f"%s{i}"
+    body = "\n".join([*lines, f"  ret i64 {total}"])
+    return f'define i64 @"kv_static_lds_{name}"() {{\n{body}\n}}\n'
 
 
 def _loads(params: str, numbers: dict[str, int]) -> list[_Load] | None:

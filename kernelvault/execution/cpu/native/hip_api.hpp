@@ -16,12 +16,13 @@
 namespace kv {
 
 constexpr size_t kLdsLimit = 65536;
-constexpr size_t kLdsBuffer = 163840 + 4096;
+constexpr size_t kLdsBuffer = 163840 + 4096;  // as in thunks.py
 constexpr unsigned kMaxThreads = 1024;
 
 struct Kernel {
   std::string name;
   Body thunk;
+  size_t static_lds;
 };
 
 struct Configuration {
@@ -54,8 +55,9 @@ inline void check_configuration(const Kernel& kernel, const Configuration& c) {
           shape(c.block).c_str(), threads, kMaxThreads);
   if (!c.grid.x || !c.grid.y || !c.grid.z || c.grid.x > 0x7fffffffu || c.grid.y > 65536 || c.grid.z > 65536)
     fault("launch_error", "kernel %s: a grid of %s is not possible", name, shape(c.grid).c_str());
-  if (c.lds_bytes > kLdsLimit)
-    fault("launch_error", "kernel %s: %zu bytes of dynamic LDS, a work-group has %zu", name, c.lds_bytes, kLdsLimit);
+  if (c.lds_bytes + kernel.static_lds > kLdsLimit)
+    fault("launch_error", "kernel %s: %zu bytes of static and %zu of dynamic LDS, a work-group has %zu", name,
+          kernel.static_lds, c.lds_bytes, kLdsLimit);
 }
 
 struct Lds {
@@ -64,21 +66,27 @@ struct Lds {
   char* dynamic;
 };
 
-// Uninitialised LDS reads as NaN; bytes past the launched size are canaries.
+inline size_t dynamic_pages(size_t dynamic_bytes) { return round_up(dynamic_bytes, kPage); }
+
+// Uninitialised LDS reads as NaN. Dynamic LDS ends in canaries up to its page's end; the pages behind
+// are inaccessible, all of them where a launch gave none.
 inline void poison_lds(const Lds& lds, size_t dynamic_bytes) {
   if (lds.static_begin) memset(lds.static_begin, 0xff, lds.static_end - lds.static_begin);
-  if (lds.dynamic) {
-    memset(lds.dynamic, 0xff, dynamic_bytes);
-    memset(lds.dynamic + dynamic_bytes, kCanary, 256);
-  }
+  memset(lds.dynamic, 0xff, dynamic_bytes);
+  memset(lds.dynamic + dynamic_bytes, kCanary, dynamic_pages(dynamic_bytes) - dynamic_bytes);
+}
+
+inline void protect_lds(const Lds& lds, size_t dynamic_bytes) {
+  size_t open = dynamic_pages(dynamic_bytes);
+  mprotect(lds.dynamic, kLdsBuffer, PROT_NONE);
+  mprotect(lds.dynamic, open, PROT_READ | PROT_WRITE);
 }
 
 inline void check_lds(const Kernel& kernel, const Lds& lds, size_t dynamic_bytes) {
-  if (!lds.dynamic) return;
-  for (size_t i = 0; i < 256; ++i)
-    if ((unsigned char)lds.dynamic[dynamic_bytes + i] != kCanary)
+  for (size_t i = dynamic_bytes; i < dynamic_pages(dynamic_bytes); ++i)
+    if ((unsigned char)lds.dynamic[i] != kCanary)
       fault("out_of_bounds", "kernel %s writes dynamic LDS %zu bytes past the %zu it was launched with",
-            kernel.name.c_str(), i + 1, dynamic_bytes);
+            kernel.name.c_str(), i - dynamic_bytes + 1, dynamic_bytes);
 }
 
 inline Lds find_lds() {
@@ -90,12 +98,16 @@ inline Lds find_lds() {
 }
 
 inline const Kernel* current_kernel = nullptr;
+inline Lds current_lds{};
+inline size_t current_lds_bytes = 0;
 
 inline void run_grid(const Kernel& kernel, const Configuration& c, void** arguments) {
   kv_grid_dim = {c.grid.x, c.grid.y, c.grid.z};
   kv_block_dim = {c.block.x, c.block.y, c.block.z};
-  Lds lds = find_lds();
+  Lds lds = current_lds = find_lds();
+  current_lds_bytes = c.lds_bytes;
   current_kernel = &kernel;
+  protect_lds(lds, c.lds_bytes);
   protect_all(true);
   in_kernel = true;
   for (unsigned z = 0; z < c.grid.z; ++z)
@@ -142,9 +154,10 @@ void __hipRegisterVar(void**, void*, char*, char*, int, size_t, int, int) {}
 void __hipRegisterFunction(void**, const void* host, char*, const char* name, unsigned, void*, void*, void*, void*,
                            int*) {
   auto thunk = (Body)dlsym(device_library, (std::string("kv_thunk_") + name).c_str());
+  auto lds_size = (size_t(*)())dlsym(device_library, (std::string("kv_static_lds_") + name).c_str());
   int status = 0;
   char* readable = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  kernels[host] = {status == 0 ? readable : name, thunk};
+  kernels[host] = {status == 0 ? readable : name, thunk, lds_size ? lds_size() : 0};
   free(readable);
 }
 
@@ -170,7 +183,7 @@ hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** a
   check_stream(stream);
   check_configuration(kernel, c);
   ++launches;
-  if (lds_bytes > lds_bytes_max) lds_bytes_max = lds_bytes;
+  if (lds_bytes + kernel.static_lds > lds_bytes_max) lds_bytes_max = lds_bytes + kernel.static_lds;
   if (noop_replay) return hipSuccess;
   work_items += 1ull * grid.x * grid.y * grid.z * block.x * block.y * block.z;
   run_grid(kernel, c, arguments);

@@ -1,4 +1,4 @@
-// Runs one candidate on its workloads: runner JOB DEVICE_LIBRARY HOST_LIBRARY OUT_FOLDER run|noop
+// Runs one candidate on its workloads: runner JOB DEVICE_LIBRARY HOST_LIBRARY OUT_FOLDER run|noop SECONDS
 //
 // JOB is text, one item a line:
 //   call                                              begins a call
@@ -144,6 +144,16 @@ static std::vector<std::vector<char>> run_once(CallInfo& call, Launch launch, Wo
   return results;
 }
 
+// A run that takes too long says where it is before the sandbox ends it.
+static void on_deadline(int number) {
+  const char* limit = number == SIGXCPU ? "CPU time" : "wall time";
+  kv_uint3 b = kv_block_idx, t = kv_thread_idx;
+  if (in_kernel)
+    fault("timeout", "kernel %s was not done at the limit of %s, in block (%u,%u,%u), work-item (%u,%u,%u)",
+          current_kernel->name.c_str(), limit, b.x, b.y, b.z, t.x, t.y, t.z);
+  fault("timeout", "kv_launch was not done at the limit of %s", limit);
+}
+
 static void on_signal(int number, siginfo_t* info, void* context) {
   bool write_access = ((ucontext_t*)context)->uc_mcontext.gregs[REG_ERR] & 2;
   const Region* r = number == SIGSEGV || number == SIGBUS ? region_of(info->si_addr) : nullptr;
@@ -164,6 +174,10 @@ static void on_signal(int number, siginfo_t* info, void* context) {
     fault("out_of_bounds", "kernel %s %s %s %zu bytes %s in block (%u,%u,%u), work-item (%u,%u,%u)", kernel, verb,
           r->name.c_str(), distance, before ? "before its start" : "past its end", b.x, b.y, b.z, t.x, t.y, t.z);
   }
+  if (address >= current_lds.dynamic && address < current_lds.dynamic + kLdsBuffer)
+    fault("out_of_bounds", "kernel %s %s dynamic LDS %zu bytes past the %zu it was launched with in block (%u,%u,%u), "
+          "work-item (%u,%u,%u)", kernel, verb, (size_t)(address - current_lds.dynamic) - current_lds_bytes + 1,
+          current_lds_bytes, b.x, b.y, b.z, t.x, t.y, t.z);
   fault("crash", "kernel %s died of signal %d (%s) at address %p in block (%u,%u,%u), work-item (%u,%u,%u)", kernel,
         number, strsignal(number), info->si_addr, b.x, b.y, b.z, t.x, t.y, t.z);
 }
@@ -178,6 +192,10 @@ static void install_handlers() {
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(number, &action, nullptr);
+  struct sigaction deadline {};
+  deadline.sa_handler = on_deadline;
+  deadline.sa_flags = SA_ONSTACK;
+  for (int number : {SIGXCPU, SIGALRM}) sigaction(number, &deadline, nullptr);
 }
 
 static void* open_library(const char* path) {
@@ -187,12 +205,13 @@ static void* open_library(const char* path) {
 }
 
 static int main(int argc, char** argv) {
-  if (argc != 6) return 2;
+  if (argc != 7) return 2;
   std::string out = std::string(argv[4]) + "/";
   report_fd = open((out + "report").c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0644);
   noop_replay = !strcmp(argv[5], "noop");
   std::vector<CallInfo> calls = read_job(argv[1]);
   install_handlers();
+  alarm((unsigned)atoi(argv[6]));
   device_library = open_library(argv[2]);
   void* host = open_library(argv[3]);
   auto launch = (Launch)dlsym(host, "kv_launch");
