@@ -209,6 +209,42 @@ def test_no_cases_are_varied(settings: Settings, sandbox: Sandbox) -> None:
     assert {(4, 5), (1, 1), (65, 65)} <= shapes
 
 
+LARGE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.tanh(x)
+
+def get_inputs():
+    return [torch.rand(SIZE)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_large_native_sizes_are_a_recipe_and_shrunken_ones_the_workloads(
+    settings: Settings, sandbox: Sandbox
+) -> None:
+    prepared = make(LARGE.replace("SIZE", "4096, 1024"), settings, sandbox)
+    assert prepared.performance.shapes == ((4096, 1024),)
+    shapes = {workload.shapes[0] for workload in prepared.workloads}
+    assert {(1, 1), (65, 65), (128, 128)} <= shapes
+    assert max(a * b for a, b in shapes) <= 128 * 128
+
+
+@pytest.mark.parametrize("size", ["200000, 1024", "1 << 40"])
+def test_sizes_beyond_all_bounds_are_rejected_without_being_made(
+    size: str, settings: Settings, sandbox: Sandbox
+) -> None:
+    with pytest.raises(ProblemRejected) as caught:
+        make(LARGE.replace("SIZE", size), settings, sandbox)
+    assert caught.value.reason == "too_large"
+    assert "get_cases" in str(caught.value)
+
+
 def test_catalog() -> None:
     names = [source.name for source in catalog.builtin()]
     assert names == sorted(names) and len(names) >= 28

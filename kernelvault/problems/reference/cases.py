@@ -19,7 +19,10 @@ from kernelvault.problems.reference.reject import Rejected
 NATIVE_CASE = -1
 MAX_ELEMENTS = 2_000_000
 SEEDS = (0, 1, 2)
+# Native arguments up to this many elements are made, to export from; they are not run here.
+MAX_NATIVE_ELEMENTS = 64_000_000
 _VARIED_SIZES = (1, 3, 33, 65)
+_SHRUNKEN_SIZES = (1, 3, 33, 65, 100, 128)
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ def own_cases(module: types.ModuleType) -> list[Case]:
     except Rejected:
         counted = []  # the cases read values, which fake tensors do not have
     for index, args in enumerate(counted):
-        _refuse_large(sum(t.numel() for t in tensors(args)), f"case {index}")
+        elements = sum(t.numel() for t in tensors(args))
+        _refuse_large(elements, f"case {index}", MAX_ELEMENTS)
     found = []
     for seed in SEEDS[:2]:
 
@@ -60,23 +64,36 @@ def own_cases(module: types.ModuleType) -> list[Case]:
     return found
 
 
-def native_cases(module: types.ModuleType) -> list[Case]:
-    """get_inputs() under three seeds."""
-    elements = sum(int(np.prod(shape)) for shape, _ in performance_shapes(module))
-    _refuse_large(elements, "get_inputs()")
+def is_large(module: types.ModuleType) -> bool:
+    """Whether get_inputs() is too large to be a workload itself.
 
-    def make(seed: int) -> Any:
+    Rejects what is too large even to export from.
+    """
+    elements = sum(int(np.prod(shape)) for shape, _ in performance_shapes(module))
+    _refuse_large(elements, "get_inputs()", MAX_NATIVE_ELEMENTS)
+    return elements > MAX_ELEMENTS
+
+
+def native_case(module: types.ModuleType, seed: int) -> Case:
+    """get_inputs() under a seed."""
+
+    def make() -> Any:
         with PhiloxMode(seed):
             return list(module.get_inputs())
 
-    return [
-        Case(NATIVE_CASE, s, guarded("inputs_failed", "get_inputs() failed", lambda s=s: make(s)))  # type: ignore[misc]
-        for s in SEEDS
-    ]
+    return Case(NATIVE_CASE, seed, guarded("inputs_failed", "get_inputs() failed", make))
 
 
-def variations(native: Case, inputs: Sequence[Sequence[int | str]]) -> list[Case]:
-    """`native` with its symbolic dimensions set to other sizes, values drawn from the native ones.
+def native_cases(module: types.ModuleType) -> list[Case]:
+    """get_inputs() under three seeds."""
+    return [native_case(module, seed) for seed in SEEDS]
+
+
+def variations(
+    native: Case, inputs: Sequence[Sequence[int | str]], shrink: bool = False
+) -> list[Case]:
+    """`native` with its symbolic dimensions set to other sizes, values drawn from the native ones;
+    `shrink` gives more sizes, because the native one will be none of them.
 
     `inputs` are the symbolic shapes of the user inputs; entries that are expressions stay fixed
     to what the symbols give, so only plain symbols are varied.
@@ -85,7 +102,7 @@ def variations(native: Case, inputs: Sequence[Sequence[int | str]]) -> list[Case
     symbols = {entry for shape in inputs for entry in shape if isinstance(entry, str)}
     if not symbols or not all(symbol.isidentifier() for symbol in symbols):
         return found
-    for size in _VARIED_SIZES:
+    for size in _SHRUNKEN_SIZES if shrink else _VARIED_SIZES:
         rng = np.random.Generator(np.random.Philox(size))
         shapes = [[size if isinstance(e, str) else e for e in shape] for shape in inputs]
         leaves, tree = pytree.tree_flatten(native.args)
@@ -108,7 +125,7 @@ def _fake(make: Callable[[], Any]) -> Any:
     return guarded("inputs_failed", "the inputs cannot be made", call)
 
 
-def _refuse_large(elements: int, what: str) -> None:
-    if elements > MAX_ELEMENTS:
-        text = f"{what} has {elements} elements, a workload may have {MAX_ELEMENTS}"
+def _refuse_large(elements: int, what: str, limit: int) -> None:
+    if elements > limit:
+        text = f"{what} has {elements} elements, {limit} are possible on this tier"
         raise Rejected("too_large", text, "define get_cases(kind) with small argument lists")

@@ -65,6 +65,8 @@ def manifest(source: str, writer: Writer) -> dict[str, Any]:
 
 def _cases(module: types.ModuleType, model: torch.nn.Module) -> tuple[list[Case], Derived]:
     own = callable(getattr(module, "get_cases", None))
+    if not own and case_list.is_large(module):
+        return _shrunken(module, model)
     cases = case_list.own_cases(module) if own else case_list.native_cases(module)
     if not cases:
         step = "return at least four argument lists"
@@ -73,18 +75,38 @@ def _cases(module: types.ModuleType, model: torch.nn.Module) -> tuple[list[Case]
         _refuse_nondeterministic(model, case)
     derived = _derive(model, cases)
     if not own:
-        shapes = [
-            derived.encoder.shape_of(s.placeholder)["shape"]
-            for s in derived.slots
-            if s.kind == "user"
-        ]
-        for case in case_list.variations(cases[0], shapes):
-            try:
-                run(model, case.args)
-            except Rejected:
-                continue  # the reference itself does not take this size
-            cases.append(case)
+        cases += _that_run(model, case_list.variations(cases[0], _user_shapes(derived)))
     return cases, derived
+
+
+def _shrunken(module: types.ModuleType, model: torch.nn.Module) -> tuple[list[Case], Derived]:
+    """Workloads of a problem whose own arguments are too large here: other sizes of the dimensions
+    that the exported form leaves open."""
+    native = case_list.native_case(module, case_list.SEEDS[0])
+    derived = derive(copy.deepcopy(model), native.args, dynamic=True)
+    cases = _that_run(model, case_list.variations(native, _user_shapes(derived), shrink=True))
+    if len(cases) < MIN_WORKLOADS:
+        text = "get_inputs() is too large to run here, and its sizes cannot be varied"
+        raise Rejected("too_large", text, "define get_cases(kind) with small argument lists")
+    _refuse_nondeterministic(model, cases[-1])
+    return cases, derived
+
+
+def _user_shapes(derived: Derived) -> list[list[int | str]]:
+    shape_of = derived.encoder.shape_of
+    return [shape_of(s.placeholder)["shape"] for s in derived.slots if s.kind == "user"]
+
+
+def _that_run(model: torch.nn.Module, cases: Sequence[Case]) -> list[Case]:
+    """The cases whose sizes the reference itself takes."""
+    found = []
+    for case in cases:
+        try:
+            run(model, case.args)
+        except Rejected:
+            continue
+        found.append(case)
+    return found
 
 
 def _refuse_nondeterministic(model: torch.nn.Module, case: Case) -> None:

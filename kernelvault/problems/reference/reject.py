@@ -7,7 +7,7 @@ import traceback
 PROBLEM_FILE = "problem.py"
 
 
-class Rejected(Exception):  # noqa: N818  (an outcome, not a fault)
+class Rejected(Exception):
     """`reason` is a stable one-word code, `cause` and `next_step` are for people."""
 
     def __init__(self, reason: str, cause: str, next_step: str) -> None:
