@@ -84,8 +84,6 @@ def _findings(root: Node) -> Iterator[Finding]:
         elif node.type == "gnu_asm_expression":
             text = "inline assembly cannot be checked on every tier"
             yield Finding("inline_assembly", "reject", line, text)
-        elif node.type == "ms_based_modifier" or node.is_missing:
-            yield Finding("odd_syntax", "telemetry", line, f"unexpected {node.type}")
 
 
 def _include(node: Node, line: int) -> Iterator[Finding]:
