@@ -112,14 +112,16 @@ def _start(folder: Path, port: int) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env=_server_environment(os.environ, folder),
+            env=_server_environment(os.environ, folder, port),
             start_new_session=True,  # Ctrl-C is for us; we stop the server when all is recorded.
         )
 
 
-def _server_environment(base: Mapping[str, str], folder: Path) -> dict[str, str]:
+def _server_environment(base: Mapping[str, str], folder: Path, port: int) -> dict[str, str]:
     own = {
         "PREFECT_HOME": str(folder),
+        # The pages ask this address, not the one they came from.
+        "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{port}/api",
         "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder}/prefect.db",
     }
     kept = {k: v for k, v in base.items() if k != "PREFECT_API_URL"}
