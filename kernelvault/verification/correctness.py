@@ -49,7 +49,12 @@ class Case:
 
 
 def evidence(cases: Sequence[Case], report: RunReport, preset: Preset) -> dict[str, Any]:
-    """The evidence of the correctness gate for a finished run."""
+    """The evidence of the correctness gate for a finished run.
+
+    What the tier does not cover is no verdict on the candidate: `not_run`, with what was missing.
+    """
+    if report.fault is not None and report.fault.kind == "unsupported":
+        return {"not_run": f"cannot be judged on this tier: {report.fault.message}"}
     by_id = {case.workload.workload_id: case for case in cases}
     workloads = []
     for result in report.results:
