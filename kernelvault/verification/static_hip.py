@@ -11,6 +11,8 @@ from typing import Any
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
+from kernelvault.verification import directives
+
 MAX_SOURCE_BYTES = 256 * 1024
 
 _ALLOWED_INCLUDES = frozenset(
@@ -73,26 +75,19 @@ def parse_findings(source: str) -> tuple[Finding, ...]:
         return (Finding("not_text", "reject", 0, "the source contains a NUL byte"),)
     parser = Parser(Language(tree_sitter_cpp.language()))
     root = parser.parse(raw).root_node
-    return tuple(_findings(root))
+    found = [
+        Finding(item.rule, "reject", item.line, item.message)
+        for item in directives.refused(source, _ALLOWED_INCLUDES)
+    ]
+    return (*found, *_findings(root))
 
 
 def _findings(root: Node) -> Iterator[Finding]:
     for node in _walk(root):
         line = node.start_point[0] + 1
-        if node.type == "preproc_include":
-            yield from _include(node, line)
-        elif node.type == "gnu_asm_expression":
+        if node.type == "gnu_asm_expression":
             text = "inline assembly cannot be checked on every tier"
             yield Finding("inline_assembly", "reject", line, text)
-
-
-def _include(node: Node, line: int) -> Iterator[Finding]:
-    path = node.child_by_field_name("path")
-    text = path.text.decode(errors="replace") if path is not None and path.text else ""
-    name = text.strip('<>"')
-    if name not in _ALLOWED_INCLUDES:
-        message = f"a candidate may not include {text}"
-        yield Finding("include", "reject", line, message)
 
 
 def _walk(root: Node) -> Iterator[Node]:
