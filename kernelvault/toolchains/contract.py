@@ -40,7 +40,10 @@ class CompileResult:
 
 @dataclass(frozen=True, slots=True)
 class HostResult:
-    """The host half of a candidate: undefined symbols of the linked library, or why it failed."""
+    """The host half of a candidate: undefined symbols of the linked library, or why it failed.
+
+    `hazards` names what no symbol shows: inline assembly, sections of the candidate's choice.
+    """
 
     exit_code: int
     undefined_symbols: tuple[str, ...]
@@ -49,6 +52,7 @@ class HostResult:
     library: bytes | None
     cpu_s: float
     ended: str = "exited"
+    hazards: tuple[str, ...] = ()
 
 
 class Toolchain(Protocol):

@@ -37,7 +37,8 @@ class HipGates:
         undefined = None
         if host.exit_code == 0:
             undefined = host.undefined_symbols
-            findings += static_hip.symbol_findings(undefined, host.exported_symbols)
+            exported = host.exported_symbols
+            findings += static_hip.built_findings(undefined, exported, host.hazards)
         static = static_hip.evidence(findings, undefined)
         if any(finding.severity == "reject" for finding in findings):
             return Build(static, (), host)

@@ -109,9 +109,13 @@ def _symbol_allowed(symbol: str) -> bool:
     return bare in _ALLOWED_SYMBOLS or _ALLOWED_SYMBOL_PATTERN.fullmatch(bare) is not None
 
 
-def symbol_findings(undefined: Sequence[str], exported: Sequence[str]) -> tuple[Finding, ...]:
-    """Findings of the built host library: forbidden calls, a missing entry point."""
-    found = []
+def built_findings(
+    undefined: Sequence[str], exported: Sequence[str], hazards: Sequence[str] = ()
+) -> tuple[Finding, ...]:
+    """Findings of the built host half: forbidden calls, a missing entry point, hidden assembly."""
+    found = [
+        Finding("host_code", "reject", 0, f"the host code holds {hazard}") for hazard in hazards
+    ]
     if "kv_launch" not in exported:
         text = 'the file defines no `extern "C" int kv_launch(const kv_args*)`'
         found.append(Finding("missing_kv_launch", "reject", 0, text))

@@ -18,7 +18,7 @@ from kernelvault.verification.contract import Build, Evidence, LanguageGates, Ta
 from kernelvault.verification.correctness import Case
 
 # Raised by hand whenever a gate could judge the same candidate differently.
-GATE_CODE_VERSION = "1"
+GATE_CODE_VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)

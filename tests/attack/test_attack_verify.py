@@ -38,6 +38,12 @@ FORGED_LAUNCH = """extern "C" hipError_t hipLaunchKernel(
   return hipSuccess;
 }"""
 MPROTECT = 'extern "C" int mprotect(void*, size_t, int) { return 0; }'
+# Assembly that no parser of the raw source sees; it could open the tensor pages by a system call.
+MACRO_ASM = '#define QUIET(x) asm volatile("syscall" : : "a"(x) : "rcx", "r11", "memory")'
+PASTED_ASM = '#define JOIN(a, b) a##b\nJOIN(__a, sm__)(".globl kv_hidden");'
+CODE_AS_DATA = (
+    '__attribute__((section(".text"), used)) static const unsigned char kv_code[] = {15, 5};'
+)
 CONSTRUCTOR = "__attribute__((constructor)) static void early() { abort(); }"
 
 
@@ -90,7 +96,6 @@ def test_a_bad_kernel_fails_its_gate(corpus: Path, source: str, gate: str, reaso
     assert found == gate and reason in why
 
 
-@pytest.mark.slow
 def test_a_hanging_kernel_fails_correctness(corpus: Path) -> None:
     hanging = GOOD.replace("y[i] = v * v;", "volatile int on = 1; while (on) {} y[i] = v * v;")
     gate, reason = failed_gate(corpus, hanging)
@@ -106,6 +111,17 @@ def test_host_code_may_not_compute(corpus: Path, helpers: str, host: str) -> Non
     source = GOOD.replace("// HELPERS", helpers).replace("// HOST", host)
     gate, reason = failed_gate(corpus, source)
     assert gate == "correctness" and "host_access" in reason
+
+
+@pytest.mark.parametrize(
+    ("helpers", "host"),
+    [(MACRO_ASM, "QUIET(39l);"), (PASTED_ASM, ""), (CODE_AS_DATA, "")],
+    ids=["asm_behind_a_macro", "asm_from_pasted_tokens", "code_as_data"],
+)
+def test_hidden_machine_code_is_refused(corpus: Path, helpers: str, host: str) -> None:
+    source = GOOD.replace("// HELPERS", helpers).replace("// HOST", host)
+    gate, reason = failed_gate(corpus, source)
+    assert gate == "static" and "host_code" in reason
 
 
 def test_a_constructor_that_aborts_is_the_candidates_crash(corpus: Path) -> None:

@@ -3,10 +3,10 @@
 import pytest
 
 from kernelvault.verification.static_hip import (
+    built_findings,
     evidence,
     forbidden_symbols,
     parse_findings,
-    symbol_findings,
 )
 
 GOOD = """#include <hip/hip_runtime.h>
@@ -75,5 +75,5 @@ def test_symbols_that_reach_around_the_harness_are_not(symbol: str) -> None:
 
 
 def test_a_missing_entry_point_is_named() -> None:
-    found = symbol_findings(["hipLaunchKernel"], ["something_else"])
+    found = built_findings(["hipLaunchKernel"], ["something_else"])
     assert [finding.rule for finding in found] == ["missing_kv_launch"]

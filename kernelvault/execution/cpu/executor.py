@@ -33,7 +33,7 @@ class HipCpuExecutor:
     ) -> None:
         self._sandbox = sandbox
         self._emulator = open_emulator(cache, compiler)
-        self._limits = limits or Limits(wall_s=60, cpu_s=45, memory_bytes=4096 * MiB)
+        self._limits = limits or Limits(wall_s=40, cpu_s=20, memory_bytes=4096 * MiB)
         self.digest = self._emulator.digest
 
     def run(self, source: str, calls: Sequence[Call], host: HostResult) -> RunReport:

@@ -73,7 +73,8 @@ def triton_backend() -> tuple[Path, str]:
         folder = root / "backends" / "amd"
         if (folder / "lib" / "ocml.bc").is_file() and (folder / "include" / "hip").is_dir():
             info = sorted(root.parent.glob("triton-*.dist-info"))
-            return folder, info[0].name.split("-")[1] if info else "unknown"
+            name = info[0].name if info else "triton-unknown"
+            return folder, name.removeprefix("triton-").removesuffix(".dist-info")
     raise ToolchainMissing(
         "HIP's headers and device libraries were not found: the triton wheel that carries them is "
         "missing",

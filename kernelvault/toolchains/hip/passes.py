@@ -21,7 +21,7 @@ HOST = "host"
 SOURCE = "/in/candidate.hip"
 FLAGS = ("-O3", "-std=c++17")
 # A fixed id: by default the compiler derives names from the file's path.
-_COMMON = (
+COMMON = (
     *(*FLAGS, "-cuid=kv", "-fno-color-diagnostics", "-fno-caret-diagnostics"),
     # The clock may not change a code object; SOURCE_DATE_EPOCH is not enough here.
     *("-Wno-builtin-macro-redefined", '-D__DATE__="Jan  1 1970"', '-D__TIME__="00:00:00"'),
@@ -46,6 +46,10 @@ class Pass:
         """argv that compiles `SOURCE` to the object file `output`."""
         header = ["-include-pch", str(self.pch / "prefix.pch")]
         return [*self.words, *header, "-o", output, "-x", "hip", SOURCE]
+
+    def ir_command(self, output: str) -> list[str]:
+        """argv that compiles `SOURCE` to LLVM's textual form instead."""
+        return ["-emit-llvm" if word == "-emit-obj" else word for word in self.command(output)]
 
 
 def device_flags(target: str) -> tuple[str, ...]:
@@ -98,7 +102,7 @@ def _inner_command(tools: Tools, tree: Path, target: str) -> list[str]:
         part = [f"--offload-arch={target}", "--cuda-device-only", "--no-gpu-bundle-output"]
         part.append("-Rpass-analysis=kernel-resource-usage")
     driver = [
-        *(str(tools.clang), "-###", "-x", "hip", *part, *_COMMON, *include_flags(tools, tree)),
+        *(str(tools.clang), "-###", "-x", "hip", *part, *COMMON, *include_flags(tools, tree)),
         *("-c", str(tree / "candidate.hip"), "-o", "candidate.o"),
     ]
     done = subprocess.run(driver, capture_output=True, text=True, timeout=60, check=False)

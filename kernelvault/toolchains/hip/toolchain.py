@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernelvault.errors import SandboxFault
+from kernelvault.errors import SandboxFault, ToolchainMissing
 from kernelvault.hashing import content_id, sha256_bytes
 from kernelvault.sandbox.contract import Job, Limits, MiB, Mount, Sandbox, SandboxResult
 from kernelvault.settings import Settings
@@ -14,12 +15,12 @@ from kernelvault.toolchains.contract import CompileResult, Diagnostic, HostResul
 from kernelvault.toolchains.hip import diagnostics, passes
 from kernelvault.toolchains.hip.discovery import Tools, find_tools
 from kernelvault.toolchains.hip.passes import HOST, SOURCE, Pass, UnsupportedTargetError
-from kernelvault.toolchains.hip.symbols import dynamic_symbols
-from kernelvault.toolchains.hip.tree import build_once, build_tree, tree_key
+from kernelvault.toolchains.hip.symbols import dynamic_symbols, host_hazards
+from kernelvault.toolchains.hip.tree import build_once, build_tree, content_key, tree_key
 from kernelvault.toolchains.hip.usage import kernel_usage
 
 LIMITS = Limits(wall_s=60.0, cpu_s=60, memory_bytes=4096 * MiB, out_bytes=128 * MiB)
-_CODE_VERSION = 2  # raise when this package reads or makes something in another way
+_CODE_VERSION = 3  # raise when this package reads or makes something in another way
 
 
 def discover(settings: Settings, sandbox: Sandbox, limits: Limits = LIMITS) -> HipToolchain:
@@ -28,10 +29,20 @@ def discover(settings: Settings, sandbox: Sandbox, limits: Limits = LIMITS) -> H
     Raises ToolchainMissing, naming what to install, when there is no compiler or no HIP headers.
     """
     tools = find_tools(settings.rocm_path)
-    key = tree_key(tools)
-    folder = settings.cache / "hip"
-    tree = build_once(folder / key[:16], lambda work: build_tree(tools, work))
-    return HipToolchain(tools, key, tree, sandbox, limits)
+    folder = settings.cache / "hip" / tree_key(tools)[:16]
+    tree = build_once(folder, lambda work: build_tree(tools, work))
+    return HipToolchain(tools, content_key(tools), tree, sandbox, limits)
+
+
+_BROKEN_HEADER = re.compile(
+    r"fatal error: (file '[^']*prefix\.pch' |malformed or corrupted precompiled|.*PCH file)"
+)
+
+# From LLVM's textual form of the host half to an object; flags that matter earlier are in it.
+_HOST_CODE = (
+    *("-cc1", "-triple", "x86_64-pc-linux-gnu", "-emit-obj", "-O3", "-mrelocation-model", "pic"),
+    *("-pic-level", "2", "-w", "-x", "ir"),
+)
 
 
 class HipToolchain:
@@ -50,12 +61,11 @@ class HipToolchain:
         self.clang = tools.clang
         self.lld = tools.lld
         self.version = tools.version
-        self.digest = content_id("hip-toolchain", [_CODE_VERSION, key, list(passes.FLAGS)])
+        self.digest = content_id("hip-toolchain", [_CODE_VERSION, key, list(passes.COMMON)])
         # For other compilations of the same source: search flags of a full HIP driver run,
         # the folders of our own headers alone, the folder of HIP's.
         self.driver_flags = passes.include_flags(tools, tree)
         self.include_dirs = (tree / "own", tree / "abi")
-        self.hip_include = (tools.rocm or tree / "rocm") / "include"
         self.hip_include = (tools.rocm or tree / "rocm") / "include"
 
     def prepare(self, targets: Sequence[str]) -> None:
@@ -96,7 +106,8 @@ class HipToolchain:
         The library embeds a stand-in for the device code, so whoever loads it must supply
         `__hipRegisterFatBinary` and its kin. Raises as `compile` does.
         """
-        compiler = shlex.join(self._pass(HOST).command("/tmp/host.o"))
+        compiler = shlex.join(self._pass(HOST).ir_command("/out/host.ll"))
+        generator = [str(self._tools.clang), *_HOST_CODE, "-o", "/tmp/host.o", "/out/host.ll"]
         link = [
             *(str(self._tools.lld), "-m", "elf_x86_64", "-shared", "--eh-frame-hdr"),
             *("--build-id=none", "-z", "relro", "-o", "/out/host.so", "/tmp/host.o"),
@@ -104,7 +115,8 @@ class HipToolchain:
         ]
         symbols = [str(self._tools.readelf), "--dyn-syms", "--wide", "/out/host.so"]
         script = (
-            f"{compiler} 2>/out/host.err && {shlex.join(link)} 2>>/out/host.err; rc=$?\n"
+            f"{compiler} 2>/out/host.err && {shlex.join(generator)} 2>>/out/host.err && "
+            f"{shlex.join(link)} 2>>/out/host.err; rc=$?\n"
             f"[ $rc = 0 ] && {shlex.join(symbols)} >/out/host.symbols 2>>/out/host.err\n"
             "echo $rc >/out/host.rc\n"
         )
@@ -114,11 +126,14 @@ class HipToolchain:
             return HostResult(code, (), (), found, None, run.cpu_s, run.ended)
         undefined, exported = dynamic_symbols(_text(run, "host.symbols"))
         library = run.files["host.so"]
-        return HostResult(0, undefined, exported, found, library, run.cpu_s, run.ended)
+        hazards = host_hazards(_text(run, "host.ll"))
+        return HostResult(
+            0, undefined, exported, found, library, run.cpu_s, run.ended, hazards=hazards
+        )
 
     def _pass(self, target: str) -> Pass:
         if target not in self._passes:
-            folder = self._tree.with_name(f"pch-{self.digest[:16]}")
+            folder = self._tree.with_name(f"pch-{self._tree.name}-{self.digest[:16]}")
             self._passes[target] = passes.make_pass(self._tools, self._tree, folder, target)
         return self._passes[target]
 
@@ -173,11 +188,26 @@ def _outcome(name: str, run: SandboxResult) -> tuple[int, tuple[Diagnostic, ...]
         code = int(status)
         if code == 0:
             return 0, found
+        _refuse_our_own(code, _text(run, f"{name}.err"))
         return code, diagnostics.first_error(found, f"the compiler ended with status {code}")
     if run.ok:
         raise SandboxFault("the compile script left no status", "run `kernelvault doctor`")
     stopped = f"the compiler was stopped after {run.wall_s:.1f} s: {run.ended}"
     return run.exit_code or 1, diagnostics.first_error(found, stopped)
+
+
+def _refuse_our_own(code: int, text: str) -> None:
+    """Raise for what no source can be blamed for: a program that is missing, a damaged header."""
+    if code in (126, 127):
+        raise ToolchainMissing(
+            f"a program of the compiler cannot be run: {text.strip()[:300]}",
+            "run `kernelvault doctor`, then install what is missing",
+        )
+    if _BROKEN_HEADER.search(text):
+        raise ToolchainMissing(
+            f"a precompiled header does not fit its compiler: {text.strip()[:300]}",
+            "kernelvault cache clear",
+        )
 
 
 def _text(run: SandboxResult, name: str) -> str:

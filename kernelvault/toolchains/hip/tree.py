@@ -52,11 +52,16 @@ def header_texts() -> dict[str, str]:
     return {**texts, "kernelvault/abi.h": ABI_HEADER.read_text()}
 
 
-def tree_key(tools: Tools) -> str:
-    """What the tree is made of, as a hash: compiler, header source, our headers."""
+def content_key(tools: Tools) -> str:
+    """What the tree is made of, as a hash: compiler, header source, our headers. The same on every
+    machine with the same versions, wherever they are installed."""
     source = "rocm" if tools.rocm else triton_backend()[1]
-    place = str(tools.rocm or tools.clang)
-    return content_id("hip-tree", [_LAYOUT, tools.version, place, source, header_texts()])
+    return content_id("hip-tree", [_LAYOUT, tools.version, source, header_texts()])
+
+
+def tree_key(tools: Tools) -> str:
+    """Names the tree's folder: its headers also hold the compiler's own paths."""
+    return content_id("hip-tree-folder", [content_key(tools), str(tools.rocm or tools.clang)])
 
 
 def build_once(target: Path, build: Callable[[Path], None]) -> Path:
