@@ -25,7 +25,7 @@ def read_archive(data: bytes, max_bytes: int) -> tuple[dict[str, bytes], tuple[s
                 stream = archive.extractfile(entry)
                 if stream is not None:
                     files[name] = stream.read()
-    except tarfile.TarError as error:
+    except (tarfile.TarError, ValueError, OSError, EOFError, OverflowError) as error:
         notes.append(f"the result archive is damaged: {error}")
     return files, tuple(notes)
 

@@ -6,6 +6,7 @@ in a user namespace. Either way the payload has no capabilities and cannot gain 
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -18,6 +19,7 @@ from kernelvault.errors import SandboxFault, SandboxUnavailable
 from kernelvault.sandbox.contract import Capabilities, Job, Limits, Mount, SandboxResult
 from kernelvault.sandbox.memory import Cgroup, tree_memory
 from kernelvault.sandbox.process import (
+    NO_ARCHIVE,
     PREFIX,
     execute,
     input_folder,
@@ -36,6 +38,7 @@ _ENV = {
 }
 _SYSTEM_MOUNTS = tuple(Mount(Path(p)) for p in ("/etc/ld.so.cache", "/etc/alternatives"))
 _STALE_S = 24 * 3600
+_runs = itertools.count()
 
 
 class Bubblewrap:
@@ -82,7 +85,9 @@ class Bubblewrap:
             result = execute(command, job.limits, {"PATH": os.defpath}, watch, [options.fileno()])
             if group is not None and group.out_of_memory():
                 return _out_of_memory(result)
-            if result.log.startswith(b"bwrap: ") and result.exit_code == 1:
+            # A payload that prints the same leaves an archive; bwrap that failed before it, none.
+            failed = result.exit_code == 1 and NO_ARCHIVE in result.notes
+            if failed and result.log.startswith(b"bwrap: "):
                 text = result.log.decode(errors="replace").splitlines()[0]
                 raise SandboxFault(f"the sandbox did not start: {text}", "run `kernelvault doctor`")
             return result
@@ -123,7 +128,8 @@ class Bubblewrap:
     def _payload(self, job: Job) -> list[str]:
         drop: list[str] = []
         if self._root:
-            uid = 200000 + os.getpid() % 50000
+            # A uid of its own, so that runs at the same time do not share a process limit.
+            uid = 200000 + (os.getpid() * 61 + next(_runs)) % 400000
             drop = [
                 *("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"),
                 *("--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"),

@@ -22,6 +22,7 @@ from kernelvault.sandbox.streams import Stream, drain
 
 PREFIX = "kernelvault-sandbox-"
 TIMES_FILE = "kernelvault-times"
+NO_ARCHIVE = "the payload's wrapper left no archive"
 # A shell reports a signal as 128 + n. `wait` of our own shell gives the same, so the payload's own
 # exit codes above 128 are read as signals too; nothing here depends on telling the two apart.
 SIGNAL_BASE = 128
@@ -101,6 +102,8 @@ def execute(
             _kill(process.pid, kill_group)
         status, own_cpu_s = _reap(process)
     files, notes = ({}, ()) if why else read_archive(archive, limits.out_bytes)
+    if not archive:
+        notes = (*notes, NO_ARCHIVE)
     # The init of a pid namespace is not our child's child: its CPU time comes from inside.
     cpu_s = max(own_cpu_s, _payload_cpu(files.pop(TIMES_FILE, b"")))
     ended, exit_code, number = _ending(why, status, cpu_s, limits)

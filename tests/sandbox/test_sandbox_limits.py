@@ -1,0 +1,193 @@
+"""What a payload can see, do and use inside the sandbox."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kernelvault.errors import ConfigError
+from kernelvault.sandbox import Job, Limits, Mount, Sandbox, SandboxResult, open_sandbox
+from kernelvault.sandbox.process import PREFIX
+
+MiB = 1 << 20
+
+
+@pytest.fixture(scope="module", params=["bubblewrap", "subprocess"])
+def any_sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    return open_sandbox(request.param)
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Sandbox:
+    return open_sandbox("bubblewrap")
+
+
+def shell(sandbox: Sandbox, script: str, **changes: object) -> SandboxResult:
+    limits = Limits(**{"wall_s": 10.0, "cpu_s": 5, **changes})  # type: ignore[arg-type]
+    return sandbox.run(Job(("/bin/sh", "-c", script), limits=limits))
+
+
+def test_results_log_and_exit_code(any_sandbox: Sandbox) -> None:
+    job = Job(
+        ("/bin/sh", "-c", 'cat "$1" > "$2"; echo naïve ✓ >&2; exit 3', "sh", "/in/a", "/out/b"),
+        {"a": b"data"},
+        limits=Limits(wall_s=10),
+    )
+    result = any_sandbox.run(job)
+    assert (result.ended, result.exit_code, result.ok) == ("exited", 3, False)
+    assert result.files == {"b": b"data"}
+    assert "naïve ✓" in result.log.decode()
+
+
+def test_signals_and_time_limits(any_sandbox: Sandbox) -> None:
+    assert shell(any_sandbox, "kill -11 $$").signal == signal.SIGSEGV
+    assert shell(any_sandbox, "sleep 30", wall_s=0.5).ended == "timeout"
+    assert shell(any_sandbox, "while :; do :; done", cpu_s=1).ended == "cpu_limit"
+
+
+def test_floods_are_capped(any_sandbox: Sandbox) -> None:
+    flood = shell(any_sandbox, "yes")
+    assert flood.ended == "log_limit"
+    assert len(flood.log) <= Limits().log_bytes
+
+
+def test_result_size_is_capped(sandbox: Sandbox) -> None:
+    result = shell(sandbox, "head -c 9000000 /dev/zero > /out/big", out_bytes=4 * MiB)
+    assert len(result.files.get("big", b"")) <= 4 * MiB
+    assert result.exit_code != 0
+
+
+def test_memory_is_limited(sandbox: Sandbox) -> None:
+    result = sandbox.run(
+        Job(("python3", "-c", "x = bytearray(2 << 30)"), limits=Limits(memory_bytes=256 * MiB))
+    )
+    assert not result.ok
+
+
+def test_processes_are_limited(sandbox: Sandbox) -> None:
+    started = time.monotonic()
+    result = shell(sandbox, "f() { f | f & }; f; sleep 1", wall_s=5, processes=32)
+    assert time.monotonic() - started < 10
+    assert result.ended in ("exited", "timeout", "log_limit", "signalled", "cpu_limit")
+
+
+def test_the_environment_stays_outside(sandbox: Sandbox) -> None:
+    os.environ["KERNELVAULT_TEST_SECRET"] = "hunter2"
+    try:
+        log = shell(sandbox, "env; cat /proc/self/environ /proc/1/cmdline").log
+    finally:
+        del os.environ["KERNELVAULT_TEST_SECRET"]
+    assert b"hunter2" not in log
+    assert str(Path.home()).encode() not in log
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat /etc/passwd",
+        "cat /etc/shadow",
+        "ls /root/.bashrc /home /work",
+        f"cat {Path(__file__)}",
+        "echo x > /usr/x",
+        "echo x > /in/x",
+        "echo x > /etc/x",
+        "mount -t tmpfs none /tmp",
+        "python3 -c \"import socket; socket.create_connection(('127.0.0.1', 22), 1)\"",
+        "kill -9 1 2>/dev/null; test -e /proc/2000000",
+        "mknod /tmp/sda b 8 0",
+    ],
+)
+def test_the_host_is_out_of_reach(sandbox: Sandbox, script: str) -> None:
+    assert not shell(sandbox, script).ok
+
+
+def test_inputs_and_mounts_are_read_only(sandbox: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mounted")
+    tmp_path.chmod(0o755)
+    job = Job(
+        ("/bin/sh", "-c", "cat /in/path /m/file; echo x > /m/new"),
+        {"path": tmp_path / "file"},
+        (Mount(tmp_path, Path("/m")),),
+    )
+    for parent in tmp_path.parents[:3]:
+        parent.chmod(parent.stat().st_mode | 0o055)
+    result = sandbox.run(job)
+    assert result.log.startswith(b"mountedmounted")
+    assert not result.ok
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_payload_cannot_pose_as_a_broken_sandbox(sandbox: Sandbox) -> None:
+    result = shell(sandbox, "echo 'bwrap: no luck'; exit 1")
+    assert (result.ended, result.exit_code) == ("exited", 1)
+
+
+def test_many_at_once_and_nothing_left(sandbox: Sandbox) -> None:
+    before = set(Path(tempfile.gettempdir()).glob(PREFIX + "*"))
+    results: list[SandboxResult] = []
+
+    def one(index: int) -> None:
+        results.append(shell(sandbox, f"echo {index} > /out/n"))
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(int(r.files["n"]) for r in results) == list(range(8))
+    assert set(Path(tempfile.gettempdir()).glob(PREFIX + "*")) <= before
+
+
+def test_a_killed_supervisor_leaves_no_process(tmp_path: Path) -> None:
+    mark = "86421.5"
+    code = (
+        "from kernelvault.sandbox import *\n"
+        f"open_sandbox('bubblewrap').run(Job(('sleep', '{mark}'), limits=Limits(wall_s=60)))"
+    )
+    supervisor = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 20
+    while not _alive(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _alive(mark)
+    supervisor.kill()
+    supervisor.wait()
+    while _alive(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _alive(mark)
+
+
+def _alive(mark: str) -> bool:
+    """Whether a `sleep` of that length runs (the supervisor's own code is another process)."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes().split(b"\0")[:2] == [b"sleep", mark.encode()]:
+                return True
+        except OSError:
+            continue  # it ended while we looked
+    return False
+
+
+def test_unknown_backends_are_named() -> None:
+    with pytest.raises(ConfigError, match="bubblewrap, subprocess"):
+        open_sandbox("nosuch")
+
+
+def test_a_missing_bubblewrap_names_the_ways_out() -> None:
+    code = (
+        "from kernelvault.sandbox import open_sandbox\n"
+        "from kernelvault.errors import SandboxUnavailable\n"
+        "try: open_sandbox('bubblewrap')\n"
+        "except SandboxUnavailable as error: print(error)"
+    )
+    env = {**os.environ, "PATH": "/nonexistent"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False
+    )
+    assert "apt-get install bubblewrap" in done.stdout
+    assert "--sandbox subprocess" in done.stdout
