@@ -67,7 +67,7 @@ class Cgroup:
 
     def join_script(self) -> str:
         """Shell text by which a starting process puts itself into the groups."""
-        return "".join(f"echo $$ > {folder}/cgroup.procs; " for folder in self._folders)
+        return "".join(f"echo $$ > {folder}/cgroup.procs || exit 1; " for folder in self._folders)
 
     def out_of_memory(self) -> bool:
         """Whether the kernel killed something for exceeding the limit."""

@@ -15,6 +15,7 @@ any           not_run: reason  (and nothing else decides)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ Evidence = Mapping[str, Any]
 
 def judge(gate: str, evidence: Evidence, preset: Preset) -> str:
     """`passed`, `failed` or `not_run` for a gate's evidence; unreadable evidence never passes."""
+    if not isinstance(evidence, Mapping):
+        return FAILED
     if "not_run" in evidence:
         return NOT_RUN
     rule = _RULES.get(gate)
@@ -38,14 +41,17 @@ def judge(gate: str, evidence: Evidence, preset: Preset) -> str:
 
 
 def _static(evidence: Evidence, preset: Preset) -> bool:
-    rejects = [f for f in evidence["findings"] if f["severity"] == "reject"]
-    return not rejects and evidence["forbidden_symbols"] == []
+    findings = evidence["findings"]
+    rejects = [f for f in findings if f["severity"] == "reject"]
+    return isinstance(findings, list) and not rejects and evidence["forbidden_symbols"] == []
 
 
 def _compile(evidence: Evidence, preset: Preset) -> bool:
     digest = evidence["code_object_sha256"]
     built = evidence["exit_code"] == 0 and evidence["host_exit_code"] == 0
-    return built and len(digest) == 64 and len(evidence["kernels"]) > 0
+    kernels = evidence["kernels"]
+    named = isinstance(kernels, list) and len(kernels) > 0
+    return built and named and re.fullmatch(r"[0-9a-f]{64}", digest) is not None
 
 
 def _correctness(evidence: Evidence, preset: Preset) -> bool:
