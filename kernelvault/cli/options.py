@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kernelvault.errors import ConfigError
 from kernelvault.settings import Settings, resolve
 
 Config = Annotated[
@@ -25,7 +26,12 @@ Targets = Annotated[
 
 def settings(config: Path | None = None, **overrides: Any) -> Settings:
     """The settings of this command; None leaves a setting as file, environment or default say."""
-    return resolve(overrides, config)
+    made = resolve(overrides, config)
+    for name in ("corpus", "releases", "cache"):
+        folder = getattr(made, name)
+        if folder.exists() and not folder.is_dir():
+            raise ConfigError(f"{name} {folder} is not a folder", f"choose another with --{name}")
+    return made
 
 
 def split(text: str | None) -> tuple[str, ...] | None:

@@ -36,8 +36,8 @@ def next_schedule(schedules: Sequence[Schedule], history: Sequence[Turn]) -> Sch
 def static_score(profile: Mapping[str, Any], target: str = _TARGET) -> float:
     """A cost estimate from static facts alone; lower is better, and it is no time.
 
-    Instructions weighted by what limits them: memory and LDS operations count as four, a spill as
-    sixteen, all divided by the occupancy in waves a SIMD that hides their latency.
+    Instructions weighted by what limits them: LDS operations count as four, a spill as sixteen,
+    all divided by the occupancy in waves a SIMD that hides their latency.
     """
     total = 0.0
     for kernel in profile.get(target, []):
