@@ -70,6 +70,7 @@ def test_dry_run_shows_the_plan_and_touches_nothing(cli, tmp_path: Path) -> None
         (("problems", "show", "no_such"), 2, "problems list"),
         (("verify", "no_such.py", "absent.hip"), 2, "check the path"),
         (("verify", "relu_2d", "kernel.txt"), 2, ""),
+        (("run", "--corpus", "/dev/null", "--dry-run"), 2, "is not a folder"),
         (("query", "SELECT 1"), 2, "there is no corpus"),
         (("why", "abcdef"), 2, "there is no corpus"),
         (("release", "verify", "absent"), 2, "there is no release"),
