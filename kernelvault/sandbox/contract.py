@@ -6,7 +6,7 @@ stdout and stderr are one log. Nothing in a result is ever unpickled or followed
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -95,10 +95,3 @@ class Sandbox(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def run(self, job: Job) -> SandboxResult: ...
-
-
-def command_line(argv: Sequence[str]) -> str:
-    """A copy-and-paste form of a command."""
-    import shlex
-
-    return shlex.join(argv)
