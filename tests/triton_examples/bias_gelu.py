@@ -1,0 +1,38 @@
+"""An activation of its own, called from the kernel, over the device library's error function."""
+
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+SQRT_HALF = tl.constexpr(0.7071067811865476)
+
+
+@triton.jit
+def normal_cdf(x):
+    return 0.5 * (1.0 + libdevice.erf(x * SQRT_HALF))
+
+
+@triton.jit
+def gelu(x):
+    return x * normal_cdf(x)
+
+
+@triton.jit
+def bias_gelu_kernel(x_ptr, bias_ptr, y_ptr, count, columns, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < count
+    x = tl.load(x_ptr + offsets, mask=inside)
+    bias = tl.load(bias_ptr + offsets % columns, mask=inside)
+    tl.store(y_ptr + offsets, gelu(x + bias), mask=inside)
+
+
+def module_fn(x, bias):
+    y = torch.empty_like(x)
+    count = x.numel()
+
+    def grid(meta):
+        return (triton.cdiv(count, meta["BLOCK"]),)
+
+    bias_gelu_kernel[grid](x, bias, y, count, x.shape[-1], BLOCK=1024)
+    return y
