@@ -13,6 +13,9 @@ from kernelvault.sandbox.contract import (
     Mount,
     Sandbox,
     SandboxResult,
+    Task,
+    WarmJob,
+    WarmSandbox,
 )
 from kernelvault.sandbox.plain import PlainSubprocess
 
@@ -24,6 +27,9 @@ __all__ = [
     "Mount",
     "Sandbox",
     "SandboxResult",
+    "Task",
+    "WarmJob",
+    "WarmSandbox",
     "open_sandbox",
 ]
 

@@ -16,7 +16,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from kernelvault.errors import SandboxFault, SandboxUnavailable
-from kernelvault.sandbox.contract import Capabilities, Job, Limits, Mount, SandboxResult
+from kernelvault.sandbox.contract import (
+    Capabilities,
+    Job,
+    Limits,
+    Mount,
+    SandboxResult,
+    WarmJob,
+    WarmSandbox,
+)
 from kernelvault.sandbox.memory import Cgroup, tree_memory
 from kernelvault.sandbox.process import (
     NO_ARCHIVE,
@@ -26,6 +34,7 @@ from kernelvault.sandbox.process import (
     limit_command,
     wrapper,
 )
+from kernelvault.sandbox.warm import Started, Warm, start, warm_command
 
 _INSTALL = "apt-get install bubblewrap, or choose `--sandbox subprocess` (no isolation, labelled)"
 _ENV = {
@@ -37,6 +46,8 @@ _ENV = {
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 _SYSTEM_MOUNTS = tuple(Mount(Path(p)) for p in ("/etc/ld.so.cache", "/etc/alternatives"))
+# To give each task a uid of its own, and to kill and remove what it left behind.
+_WARM_RIGHTS = ("SETUID", "SETGID", "SETPCAP", "KILL", "DAC_OVERRIDE")
 _STALE_S = 24 * 3600
 _runs = itertools.count()
 
@@ -92,7 +103,31 @@ class Bubblewrap:
                 raise SandboxFault(f"the sandbox did not start: {text}", "run `kernelvault doctor`")
             return result
 
-    def _options(self, job: Job, folder: Path) -> list[str]:
+    def warm(self, job: WarmJob) -> WarmSandbox:
+        """A sandbox that stays. As root its tasks get uids of their own."""
+        return Warm(job, self._start_warm)
+
+    def _start_warm(self, job: WarmJob, folder: Path) -> Started:
+        argv = (*warm_command(job), "1", "/out", "/tmp", "/dev/shm")
+        # Different sandboxes use different uids, since process limits count by uid.
+        env = {**job.env, "KERNELVAULT_UID": str(os.getpid() * 61 % 400_000)}
+        inside = Job(argv, {}, job.mounts, env, job.limits)
+        group = Cgroup(job.limits) if Cgroup.possible() else None
+        words = self._options(inside, folder, _WARM_RIGHTS)
+        with tempfile.TemporaryFile() as options:
+            options.write(b"".join(os.fsencode(o) + b"\0" for o in words))
+            options.seek(0)
+            command = ["bwrap", "--args", str(options.fileno()), "--", *argv]
+            watch = _memory_watch(job.limits)
+            if group is not None and group.active:
+                command = ["/bin/sh", "-c", group.join_script() + 'exec "$@"', "sh", *command]
+                watch = _never
+            process = start(command, {"PATH": os.defpath}, (options.fileno(),))
+        return Started(process, folder, Path("/in"), Path("/out"), watch, group)
+
+    def _options(
+        self, job: Job, folder: Path, rights: Sequence[str] = ("SETUID", "SETGID", "SETPCAP")
+    ) -> list[str]:
         limits = job.limits
         options = [
             *("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
@@ -100,8 +135,8 @@ class Bubblewrap:
             *("--hostname", "sandbox", "--cap-drop", "ALL", "--clearenv"),
         ]
         if self._root:
-            for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"):
-                options += ["--cap-add", capability]
+            for right in rights:
+                options += ["--cap-add", f"CAP_{right}"]
         else:
             options += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
         for key, value in {**_ENV, **job.env}.items():

@@ -47,6 +47,32 @@ class Job:
     limits: Limits = Limits()
 
 
+@dataclass(frozen=True, slots=True)
+class WarmJob:
+    """A Python process that imports `preload` once and is then forked for each task.
+
+    `limits` hold for every task: `memory_bytes` for the process and its task together.
+    """
+
+    python: Path
+    preload: str
+    mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One call in a warm sandbox: `entry` is `module:function`, given `args` (JSON values).
+
+    `{in}` and `{out}` in string arguments stand for the folder of `inputs` and the one to write.
+    """
+
+    entry: str
+    args: tuple[str | int | float, ...] = ()
+    inputs: Mapping[str, bytes] = field(default_factory=dict)
+
+
 # How a run ended; everything but `exited` means we stopped it.
 ENDINGS = (
     "exited",
@@ -95,3 +121,19 @@ class Sandbox(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def run(self, job: Job) -> SandboxResult: ...
+
+    def warm(self, job: WarmJob) -> WarmSandbox: ...
+
+
+class WarmSandbox(Protocol):
+    """A sandbox that stays: each task runs in a fork of a process that has its imports done.
+
+    Tasks run one after another. A task cannot see or touch the process it was forked from, and
+    nothing it started or wrote is left when the next one begins.
+    """
+
+    def run(self, task: Task) -> SandboxResult:
+        """Run one task. Raises SandboxFault when the sandbox, not the task, fails."""
+        ...
+
+    def close(self) -> None: ...

@@ -10,9 +10,16 @@ import os
 import tempfile
 from pathlib import Path
 
-from kernelvault.sandbox.contract import Capabilities, Job, SandboxResult
+from kernelvault.sandbox.contract import (
+    Capabilities,
+    Job,
+    SandboxResult,
+    WarmJob,
+    WarmSandbox,
+)
 from kernelvault.sandbox.memory import tree_memory
 from kernelvault.sandbox.process import PREFIX, execute, input_folder, limit_command, wrapper
+from kernelvault.sandbox.warm import Started, Warm, start, warm_command
 
 
 class PlainSubprocess:
@@ -52,6 +59,32 @@ class PlainSubprocess:
 
             command = [*limit_command(job.limits), *shell, *argv]
             return execute(command, job.limits, env, watch, kill_group=True)
+
+    def warm(self, job: WarmJob) -> WarmSandbox:
+        """A process that stays, with no isolation between its tasks or from this machine."""
+        return Warm(job, _start_warm)
+
+
+def _start_warm(job: WarmJob, folder: Path) -> Started:
+    out, scratch = folder / "out", folder / "tmp"
+    for path in (out, scratch):
+        path.mkdir()
+        path.chmod(0o1777)
+    env = {
+        "PATH": os.defpath,
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
+        "LC_ALL": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        **job.env,
+    }
+    limit = job.limits.memory_bytes
+
+    def watch(pid: int) -> str | None:
+        return "memory_limit" if tree_memory(pid) > limit else None
+
+    process = start([*warm_command(job), "0", str(out), str(scratch)], env)
+    return Started(process, folder, folder, out, watch, None)
 
 
 def _rewrite(argument: str, moved: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,14 +41,19 @@ def input_folder(job: Job) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)
-        for key, value in job.inputs.items():
-            if "/" in key or key.startswith("."):
-                raise ValueError(f"input {key!r} is not a plain file name")
-            path = folder / key
-            # An empty file is the mount point of an input that stays where it is.
-            path.write_bytes(value if isinstance(value, bytes) else b"")
-            path.chmod(0o644)
+        write_inputs(folder, job.inputs)
         yield folder
+
+
+def write_inputs(folder: Path, inputs: Mapping[str, bytes | Path]) -> None:
+    """Write byte inputs into `folder`, readable by any uid; raises ValueError for odd names."""
+    for key, value in inputs.items():
+        if "/" in key or key.startswith("."):
+            raise ValueError(f"input {key!r} is not a plain file name")
+        path = folder / key
+        # An empty file is the mount point of an input that stays where it is.
+        path.write_bytes(value if isinstance(value, bytes) else b"")
+        path.chmod(0o644)
 
 
 def limit_command(limits: Limits, address_space: int | None = None) -> list[str]:
