@@ -1,0 +1,7 @@
+"""There is no kernel at all."""
+
+import torch
+
+
+def module_fn(x):
+    return torch.softmax(x, dim=-1)
