@@ -1,0 +1,330 @@
+"""Host code: it may allocate, take views, do shape arithmetic and launch; nothing else."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kernelvault.verification.static_triton import host_names
+from kernelvault.verification.static_triton.checker import Checker
+from kernelvault.verification.static_triton.model import (
+    FORBIDDEN_BUILTINS,
+    Module,
+    locals_of,
+    names_of,
+    parameters,
+)
+
+_READERS = frozenset(
+    """len list dict tuple set sorted min max sum enumerate zip range any all isinstance map filter
+    iter next reversed frozenset""".split()
+)
+_READ_METHODS = frozenset("get items keys values index count copy".split())
+_INIT_TORCH = frozenset(
+    f"torch.{n}" for n in "randn rand normal tensor arange linspace eye randint".split()
+)
+_NO_COMPUTE = "compute it in a kernel; host code may only allocate, take views and launch"
+_STATE = "calls must not depend on earlier calls"
+
+
+class HostChecker(Checker):
+    """Findings of one host function, method or module-level expression."""
+
+    extra_nodes = (ast.FunctionDef, ast.With, ast.withitem)
+
+    def __init__(
+        self, module: Module, scopes: tuple[frozenset[str], ...] = (), method: str | None = None
+    ) -> None:
+        super().__init__(module, scopes)
+        self.method = method
+        self.in_init = method == "__init__"
+        self.in_function = False  # module-level expressions run once
+        self.shared: frozenset[str] = frozenset()  # locals that alias what outlives the call
+        self.received: frozenset[str] = frozenset()  # parameters
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:  # noqa: N802
+        inner = HostChecker(self.module, self.scopes, self.method)
+        inner.function(node)
+        for decorator in node.decorator_list:
+            self.add("decorator", decorator, "nested functions take no decorators")
+        self.findings += inner.findings
+
+    def function(self, node: ast.FunctionDef) -> None:
+        """Check a function's parameters and body; decorators are the caller's affair."""
+        own = locals_of(node)
+        self.in_function = True
+        outer = self.scopes
+        self.scopes = (*outer, own)
+        self.received = frozenset(a.arg for a in [*node.args.posonlyargs, *node.args.args])
+        self.received |= {a.arg for a in node.args.kwonlyargs}
+        if self.method is not None:
+            self.received |= {"self"}
+        for name in sorted(own & set(self.module.aliases)):
+            self.add("rebinding", node, f"{name} hides an import; choose another name")
+        self.shared = self._shared(node)
+        self.check_defaults(node.args)
+        self.visit(node.args)
+        if node.returns is not None:
+            self.visit(node.returns)
+        for statement in node.body:
+            self.visit(statement)
+        self.scopes = outer
+
+    def _shared(self, node: ast.FunctionDef) -> frozenset[str]:
+        """Locals that name part of a module-level container, of `self` or of a parameter."""
+        found: set[str] = set()
+        size = -1
+        while len(found) != size:
+            size = len(found)
+            for item in ast.walk(node):
+                pairs: list[tuple[ast.expr, ast.expr]] = []
+                if isinstance(item, ast.Assign):
+                    pairs = [(target, item.value) for target in item.targets]
+                elif isinstance(item, ast.AnnAssign | ast.NamedExpr) and item.value is not None:
+                    pairs = [(item.target, item.value)]
+                elif isinstance(item, ast.For | ast.comprehension):
+                    pairs = [(item.target, item.iter)]
+                for target, value in pairs:
+                    if any(self._outlives(name, found) for name in _roots(value)):
+                        found |= set(names_of(target))
+        return frozenset(found)
+
+    def _outlives(self, name: str, shared: set[str] | frozenset[str]) -> bool:
+        if name in shared or name in self.received:
+            return True
+        return not self.is_local(name) and self.module.binds(name)
+
+    # Names and attributes.
+
+    def global_name(self, node: ast.Name) -> None:
+        if node.id == "super" and self.in_init:
+            return
+        if node.id in self.module.mutables and self.in_function:
+            text = f"{node.id} is a module-level container: only look things up in it; {_STATE}"
+            self.add("state", node, text)
+            return
+        super().global_name(node)
+
+    def path_allowed(self, path: str) -> bool:
+        if self.in_init:
+            if path in _INIT_TORCH or path.startswith("torch.nn.init."):
+                return path.count(".") <= 3
+            layer = path.removeprefix("torch.nn.")
+            if layer != path and layer.isidentifier() and layer[:1].isupper():
+                return True
+        return super().path_allowed(path)
+
+    def member(self, node: ast.Attribute) -> bool:
+        name, value = node.attr, node.value
+        if isinstance(value, ast.Name) and value.id == "self" and self.method is not None:
+            api = name in host_names.MODULE_API and self.in_init
+            known = name in self.module.members or name == "training"
+            if name.startswith("__") or not (api or known):
+                self.add("attribute", node, f"self.{name[:60]} is set nowhere in __init__")
+            return False
+        if name == "__init__" and self.in_init and _calls(value, "super"):
+            self.arguments_of(value)
+            return False
+        if isinstance(value, ast.Name) and not self.is_local(value.id):
+            if value.id in self.module.kernels:
+                text = f"launch with {value.id}[grid](...); {value.id}.{name} is not accepted"
+                self.add("kernel_internals", node, text)
+                return False
+            if value.id in self.module.mutables and name in _READ_METHODS:
+                return False
+        return super().member(node)
+
+    def arguments_of(self, call: ast.expr) -> None:
+        if isinstance(call, ast.Call):
+            for argument in call.args:
+                if not (isinstance(argument, ast.Name) and argument.id in {"self"}):
+                    self.visit(argument)
+
+    def value_attribute(self, node: ast.Attribute) -> None:
+        name = node.attr
+        if name in host_names.HOST_DATA:
+            text = f".{name}: data stays on the device and launches do not depend on values"
+            self.add("host_data", node, text)
+        elif name in host_names.VALUE_ATTRIBUTES or _root_is_self(node):
+            return
+        elif name in ("clone",):
+            self.add(
+                "clone", node, ".clone() copies on the host side; let a kernel write", "suspicious"
+            )
+        elif host_names.is_compute(name):
+            self.add("tensor_compute", node, f".{name}: {_NO_COMPUTE}")
+        else:
+            self.add("attribute", node, f".{name[:60]} is not on the list of accepted attributes")
+
+    # Calls and operators.
+
+    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
+        function = node.func
+        if isinstance(function, ast.Attribute) and self.module.dotted(function) is None:
+            self._method_call(function, node)
+        skipped: list[ast.expr] = []
+        if isinstance(function, ast.Name) and function.id in _READERS:
+            skipped = [a for a in node.args if self._container(a)]
+        for argument in node.args:
+            if argument not in skipped:
+                self.visit(argument)
+        for keyword in node.keywords:
+            self.visit(keyword)
+        self.visit(function)
+
+    def _container(self, node: ast.expr) -> bool:
+        return (
+            isinstance(node, ast.Name)
+            and node.id in self.module.mutables
+            and not self.is_local(node.id)
+        )
+
+    def _method_call(self, function: ast.Attribute, call: ast.Call) -> None:
+        name, value = function.attr, function.value
+        on_self = isinstance(value, ast.Name) and value.id == "self" and self.method is not None
+        if on_self and not self.in_init and name not in self.module.methods:
+            self.add("tensor_compute", call, f"self.{name[:60]}(...): {_NO_COMPUTE}")
+        elif not on_self and _root_is_self(function) and not self.in_init:
+            allowed = name in host_names.VALUE_ATTRIBUTES
+            if not allowed and name not in host_names.HOST_DATA and name != "clone":
+                self.add("tensor_compute", call, f".{name[:60]}(...): {_NO_COMPUTE}")
+        if name in host_names.MUTATORS:
+            self.mutation(value, call, f".{name}(...)")
+        if name == "type" or (name == "to" and not self._device_move(call)):
+            self.add("tensor_compute", call, f".{name}: convert in a kernel; host code moves only")
+
+    def _device_move(self, call: ast.Call) -> bool:
+        """Whether `.to(...)` has a device and nothing that may be a dtype."""
+        values = [*call.args, *(k.value for k in call.keywords)]
+        named = all(k.arg in ("device", "non_blocking") for k in call.keywords)
+        return named and bool(values) and all(self._device(value) for value in values)
+
+    def _device(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, str | bool | int)
+        if isinstance(node, ast.Attribute):
+            return node.attr == "device"
+        if isinstance(node, ast.Name):
+            return "dev" in node.id.lower()
+        return isinstance(node, ast.Call) and self.module.dotted(node.func) in (
+            "torch.device",
+            "torch.cuda.current_device",
+        )
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:  # noqa: N802
+        if isinstance(node.op, ast.MatMult):
+            self.add("tensor_compute", node, f"@: {_NO_COMPUTE}")
+        self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> None:  # noqa: N802
+        self.visit(node.left)
+        for operator, right in zip(node.ops, node.comparators, strict=True):
+            if not (isinstance(operator, ast.In | ast.NotIn) and self._container(right)):
+                self.visit(right)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:  # noqa: N802
+        if not isinstance(node.ctx, ast.Load):
+            self.mutation(node, node, "[...] = ")
+        if not self._container(node.value):
+            self.visit(node.value)
+        self.visit(node.slice)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:  # noqa: N802
+        if not isinstance(node.ctx, ast.Load):
+            on_self = isinstance(node.value, ast.Name) and node.value.id == "self"
+            if not (on_self and self.in_init):
+                text = f"assigning .{node.attr[:60]} keeps state or changes a library; {_STATE}"
+                self.add("state", node, text)
+        super().visit_Attribute(node)
+
+    def mutation(self, target: ast.expr, node: ast.AST, how: str) -> None:
+        """A change in place of what `target` names: allowed on the function's own containers."""
+        if self.in_init:
+            return
+        for name in _roots(target):
+            if self._outlives(name, self.shared) or not self.is_local(name):
+                text = f"{name[:60]}{how} changes an object that outlives the call; {_STATE}"
+                self.add("state", node, text)
+
+    # Statements and scopes.
+
+    def visit_For(self, node: ast.For) -> None:  # noqa: N802
+        self._loop(node.target, node.iter)
+        for statement in [*node.body, *node.orelse]:
+            self.visit(statement)
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        self._loop(node.target, node.iter)
+        self._fresh(names_of(node.target), node.iter)
+        for condition in node.ifs:
+            self.visit(condition)
+        if node.is_async:
+            self.add("syntax_not_allowed", node.iter, "no asynchronous code")
+
+    def _loop(self, target: ast.expr, iterable: ast.expr) -> None:
+        self.visit(target)
+        if not self._container(iterable):
+            self.visit(iterable)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:  # noqa: N802
+        self._fresh((a.arg for a in parameters(node.args)), node)
+        self.check_defaults(node.args)
+        outer, inside = self.scopes, self.in_function
+        self.scopes = (*outer, frozenset(a.arg for a in parameters(node.args)))
+        self.in_function = True
+        self.generic_visit(node)
+        self.scopes, self.in_function = outer, inside
+
+    def _fresh(self, names: Iterator[str], node: ast.AST) -> None:
+        """Names of small scopes must hide nothing, since the checker does not track them."""
+        for name in names:
+            module = self.module
+            hides = name in module.aliases or name in module.kernels or name in module.mutables
+            if hides or name in FORBIDDEN_BUILTINS:
+                self.add("rebinding", node, f"{name} hides another name; choose a new one")
+
+    def visit_With(self, node: ast.With) -> None:  # noqa: N802
+        for item in node.items:
+            call = item.context_expr
+            path = self.module.dotted(call.func) if isinstance(call, ast.Call) else None
+            if path in host_names.CONTEXTS and item.optional_vars is None:
+                self.visit(call)
+            else:
+                rule, advice = host_names.denied(path) if path else ("with", "")
+                text = advice or "with is accepted for torch.cuda.device(...) and torch.no_grad()"
+                self.add(rule, call, text)
+        for statement in node.body:
+            self.visit(statement)
+
+    def visit_arg(self, node: ast.arg) -> None:
+        if node.arg.startswith("__"):
+            self.add("dunder", node, f"{node.arg[:60]}: choose a name without leading underscores")
+        self.generic_visit(node)
+
+
+def _roots(node: ast.expr) -> set[str]:
+    """Names whose object an expression may hand out without a copy."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    if isinstance(node, ast.Attribute | ast.Subscript | ast.Starred | ast.NamedExpr):
+        return _roots(node.value)
+    if isinstance(node, ast.Call):
+        found = _roots(node.func) if isinstance(node.func, ast.Attribute) else set()
+        if isinstance(node.func, ast.Name) and node.func.id in ("iter", "next", "zip", "enumerate"):
+            found = set().union(*(_roots(a) for a in node.args))
+        return found
+    if isinstance(node, ast.IfExp):
+        return _roots(node.body) | _roots(node.orelse)
+    if isinstance(node, ast.BoolOp):
+        return set().union(*(_roots(value) for value in node.values))
+    return set()
+
+
+def _root_is_self(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _calls(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
