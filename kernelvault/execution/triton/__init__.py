@@ -1,0 +1,1 @@
+"""Executing Triton candidates on the CPU."""

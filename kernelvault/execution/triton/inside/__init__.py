@@ -1,0 +1,1 @@
+"""What runs inside the sandboxed child process of a Triton candidate."""
