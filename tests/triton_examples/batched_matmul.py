@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-TILE = {"BM": 128, "BN": 128, "BK": 64}
+BLOCK_M, BLOCK_N, BLOCK_K = 128, 128, 64
 
 
 @triton.jit
@@ -47,8 +47,21 @@ def module_fn(a, b):
     batch, m, k = a.shape
     n = b.shape[2]
     c = torch.empty((batch, m, n), device=a.device, dtype=a.dtype)
-    grid = (triton.cdiv(m, TILE["BM"]), triton.cdiv(n, TILE["BN"]), batch)
+    grid = (triton.cdiv(m, BLOCK_M), triton.cdiv(n, BLOCK_N), batch)
     bmm_relu_kernel[grid](
-        a, b, c, m, n, k, a.stride(0), b.stride(0), c.stride(0), **TILE, num_warps=8, num_stages=2
+        a,
+        b,
+        c,
+        m,
+        n,
+        k,
+        a.stride(0),
+        b.stride(0),
+        c.stride(0),
+        BM=BLOCK_M,
+        BN=BLOCK_N,
+        BK=BLOCK_K,
+        num_warps=8,
+        num_stages=2,
     )
     return c

@@ -1,4 +1,4 @@
-"""The kernel names a block size that it does not have."""
+"""The block is as long as a run-time value, but Triton needs a constant."""
 
 import torch
 import triton
@@ -8,7 +8,7 @@ import triton.language as tl
 @triton.jit
 def embedding_bag_kernel(index_ptr, table_ptr, y_ptr, length, dim, BLOCK: tl.constexpr):
     bag = tl.program_id(0)
-    channel = tl.arange(0, BLOCK_DIM)
+    channel = tl.arange(0, dim)
     inside = channel < dim
     total = tl.zeros((BLOCK,), dtype=tl.float32)
     for position in range(length):

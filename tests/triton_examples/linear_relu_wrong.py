@@ -47,8 +47,8 @@ def linear_relu_kernel(
 class ModelNew(nn.Module):
     def __init__(self, inputs, outputs):
         super().__init__()
-        self.weight = nn.Parameter((torch.randn(outputs, inputs) * 0.05).half())
-        self.bias = nn.Parameter(torch.randn(outputs).half())
+        self.weight = nn.Parameter(torch.randn(outputs, inputs, dtype=torch.float16))
+        self.bias = nn.Parameter(torch.randn(outputs, dtype=torch.float16))
 
     def forward(self, x):
         batch, inputs = x.shape
