@@ -16,7 +16,7 @@ _ALWAYS: tuple[type[ast.AST], ...] = (
     ast.GeneratorExp, ast.Compare, ast.Call, ast.FormattedValue, ast.JoinedStr, ast.Constant,
     ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple, ast.Slice,
     ast.comprehension, ast.arguments, ast.arg, ast.keyword, ast.expr_context, ast.boolop,
-    ast.operator, ast.unaryop, ast.cmpop, ast.Lambda, ast.Raise, ast.Delete,
+    ast.operator, ast.unaryop, ast.cmpop, ast.Lambda, ast.Raise, ast.Delete, ast.ExceptHandler,
 )  # fmt: skip
 _REFUSED = {
     "Try": ("fallback", "no try/except: a candidate has one way to compute its result"),

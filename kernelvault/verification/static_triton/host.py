@@ -222,6 +222,14 @@ class HostChecker(Checker):
             if not (isinstance(operator, ast.In | ast.NotIn) and self._container(right)):
                 self.visit(right)
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg is not None or not self._container(node.value):
+            super().visit_keyword(node)
+
+    def visit_Starred(self, node: ast.Starred) -> None:  # noqa: N802
+        if not self._container(node.value):
+            self.visit(node.value)
+
     def visit_Subscript(self, node: ast.Subscript) -> None:  # noqa: N802
         if not isinstance(node.ctx, ast.Load):
             self.mutation(node, node, "[...] = ")

@@ -28,11 +28,13 @@ TORCH = frozenset(
     f"torch.{name}"
     for name in f"""{_DTYPES} Tensor LongTensor FloatTensor device dtype Size strided
     contiguous_format preserve_format channels_last inf pi e
+    squeeze unsqueeze transpose permute reshape flatten ravel movedim swapaxes narrow t unbind
+    split chunk select as_strided broadcast_to
     empty empty_like empty_strided zeros zeros_like ones ones_like full full_like
     nn.Module nn.Parameter nn.parameter.Parameter finfo iinfo no_grad inference_mode
     promote_types result_type can_cast is_tensor is_floating_point broadcast_shapes numel
     get_default_dtype version.hip version.cuda cuda.device cuda.device_of cuda.current_device
-    cuda.get_device_properties cuda.get_device_capability cuda.is_available
+    cuda.get_device_properties cuda.get_device_name cuda.get_device_capability cuda.is_available
     cuda.device_count""".split()
 )
 TRITON = frozenset(
@@ -49,7 +51,7 @@ CONTEXTS = frozenset(
 # Attributes of values: views and metadata of tensors, containers, properties of devices.
 VALUE_ATTRIBUTES = frozenset(
     """shape stride size dim ndim ndimension numel nelement dtype device layout element_size
-    itemsize nbytes is_contiguous contiguous view reshape reshape_as transpose permute expand
+    itemsize nbytes is_contiguous contiguous view reshape reshape_as ravel transpose permute expand
     expand_as view_as squeeze unsqueeze flatten unflatten as_strided t T mT narrow select unbind
     split chunk tensor_split movedim swapaxes swapdims unfold diagonal detach data requires_grad
     is_cuda is_cpu is_floating_point is_complex get_device storage_offset new_empty new_zeros

@@ -151,6 +151,8 @@ def names_of(target: ast.expr) -> Iterator[str]:
 
 def _mutable(value: ast.expr) -> bool:
     """Containers, and results of calls other than those that give numbers or dtypes."""
+    if isinstance(value, ast.Compare):
+        return False
     for node in ast.walk(value):
         if isinstance(node, _CONTAINERS):
             return True

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import textwrap
 import warnings
 
 from kernelvault.verification.static_hip import MAX_SOURCE_BYTES, Finding
@@ -81,7 +80,7 @@ def kernel_text_finding(source: str, kernel: ast.FunctionDef) -> Finding | None:
     """
     first = min([kernel.lineno, *(d.lineno for d in kernel.decorator_list)])
     lines = source.replace("\r\n", "\n").split("\n")[first - 1 : kernel.end_lineno]
-    text = textwrap.dedent("\n".join(lines)) + "\n"
+    text = "\n".join(lines) + "\n"  # at column 0, so that nothing is dedented
     found = _TRITON_DEF.search(text)
     starts = [line for line in lines if line.strip().startswith("def ")]
     if found is not None and len(starts) == 1 and _same(text[found.start() :], kernel):

@@ -15,7 +15,7 @@ from kernelvault.verification.static_triton.model import Module, is_main_guard
 _CALLS = frozenset(
     """triton.Config triton.language.constexpr triton.cdiv triton.next_power_of_2 torch.device
     torch.cuda.is_available torch.cuda.current_device torch.cuda.get_device_properties
-    torch.cuda.get_device_capability torch.finfo torch.iinfo
+    torch.cuda.get_device_capability torch.cuda.get_device_name torch.finfo torch.iinfo
     triton.runtime.driver.active.get_active_torch_device
     triton.runtime.driver.active.get_current_target
     triton.runtime.driver.active.get_current_device
