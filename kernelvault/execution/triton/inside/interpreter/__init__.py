@@ -15,6 +15,7 @@ from .contract import Guard, Refused, refuse
 from .language import bind_language
 from .launch import call, launch
 from .memory import Memory
+from .speed import remember_shapes
 
 __all__ = ["Guard", "Refused", "install"]
 
@@ -63,6 +64,7 @@ def install(guard: Guard, *, xf32: bool = True) -> None:
     for name, method in methods.items():
         setattr(builder, name, method)
     interpreter.interpreter_builder.options = _options()
+    remember_shapes()
     replaced = bind_language()
     interpreter._patch_lang = lambda function: SimpleNamespace(restore=lambda: None)
     interpreter.GridExecutor.__call__ = launch

@@ -16,10 +16,21 @@ def handle(data: Array, kind: Type) -> Handle:
     return interpreter.TensorHandle(data, kind.scalar)
 
 
+def _holders() -> dict[str, np.dtype[np.generic]]:
+    names = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+    held = {name: np.dtype(name) for name in names} | {"int1": np.dtype(np.bool_)}
+    held |= {"fp16": np.dtype("float16"), "fp32": np.dtype("float32"), "fp64": np.dtype("float64")}
+    bits = dict.fromkeys(("fp8e5", "fp8e5b16", "fp8e4nv", "fp8e4b8", "fp8e4b15"), np.dtype("uint8"))
+    return held | bits | {"bf16": np.dtype("uint16")}
+
+
+_HOLDERS = _holders()
+_ADDRESS = np.dtype(np.uint64)
+
+
 def holder(kind: Type) -> np.dtype[np.generic]:
-    """The NumPy dtype that holds values or bits of `kind`."""
-    dtype: np.dtype[np.generic] = interpreter._get_np_dtype(kind.scalar)
-    return dtype
+    """The NumPy dtype that holds values, bits or addresses of `kind`."""
+    return _HOLDERS.get(kind.scalar.name, _ADDRESS)
 
 
 def numbers(value: Handle) -> Array:
