@@ -21,12 +21,12 @@ from kernelvault.verification.files import cases_of, read_candidate
 from kernelvault.verification.report import joined
 
 FOLDER = Path(__file__).parents[1] / "triton_examples"
-CHEATS = FOLDER / "cheats"
+CHEATS, BROKEN = FOLDER / "cheats", FOLDER / "broken"
 TARGETS = ("gfx942", "gfx950")
 
 # What runs by default: one of each kind; all others are slow.
 QUICK = {"softmax", "matmul", "standardize_bfloat16", "dropout", "row_max", "transpose"}
-QUICK_CHEATS = {"decoy", "last_tile", "in_place", "kept_on_device"}
+QUICK_REFUSED = {"decoy", "last_tile", "in_place", "wrong_shape", "writes_past_the_end"}
 
 # (gate, outcome, reason) of every target.
 Outcomes = dict[str, list[tuple[str, str, str]]]
@@ -95,9 +95,18 @@ def test_an_example_passes_and_its_wrong_twin_fails(entry: Any, verify: Verify) 
         assert wrong["reason_contains"] in reason
 
 
-@pytest.mark.parametrize("entry", entries(CHEATS / "index.json", QUICK_CHEATS))
+@pytest.mark.parametrize("entry", entries(CHEATS / "index.json", QUICK_REFUSED))
 def test_a_cheat_is_turned_down(entry: Any, verify: Verify) -> None:
-    for outcomes in verify(CHEATS / entry["problem"], CHEATS / entry["candidate"]).values():
+    assert_turned_down(CHEATS, entry, verify)
+
+
+@pytest.mark.parametrize("entry", entries(BROKEN / "index.json", QUICK_REFUSED))
+def test_a_broken_candidate_is_turned_down(entry: Any, verify: Verify) -> None:
+    assert_turned_down(BROKEN, entry, verify)
+
+
+def assert_turned_down(folder: Path, entry: Any, verify: Verify) -> None:
+    for outcomes in verify(folder / entry["problem"], folder / entry["candidate"]).values():
         gate, reason = first_failure(outcomes)
         assert gate in entry["gates"], outcomes
         assert reason
@@ -108,5 +117,6 @@ def test_every_file_is_listed() -> None:
     for entry in json.loads((FOLDER / "index.json").read_text()):
         listed |= {entry["problem"], entry["candidate"], entry["wrong"]["candidate"]}
     assert listed == {path.name for path in FOLDER.glob("*.py")}
-    cheats = {entry["candidate"] for entry in json.loads((CHEATS / "index.json").read_text())}
-    assert cheats == {path.name for path in CHEATS.glob("*.py")}
+    for folder in (CHEATS, BROKEN):
+        names = {entry["candidate"] for entry in json.loads((folder / "index.json").read_text())}
+        assert names == {path.name for path in folder.glob("*.py")}
