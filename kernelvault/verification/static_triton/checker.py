@@ -27,6 +27,10 @@ _REFUSED = {
     "ImportFrom": ("import", "imports belong at the top of the module"),
     "FunctionDef": ("nested_function", "define kernels and their helpers at module level"),
 }
+_UNSAFE_DEFAULTS = (
+    ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp,
+    ast.Call, ast.NamedExpr, ast.Lambda,
+)  # fmt: skip
 _ASSEMBLY = "triton.language.inline_asm_elementwise"
 _PTX = re.compile(r"%r\d|\.(b|u|s|f)(16|32|64)\b|\bcvt\.|=[rlhfd]\b|\bmov\.|\.bf16|\bmma\.|\bld\.")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
@@ -129,6 +133,8 @@ class Checker(ast.NodeVisitor):
         if root == "__future__":
             return rest == "annotations"
         parts = path.split(".")
+        if parts[:2] == ["torch", "Tensor"] and len(parts) > 2:
+            return False
         for end in range(len(parts), 1, -1):
             if ".".join(parts[:end]) in host_names.TORCH | host_names.TRITON:
                 return all(part in host_names.VALUE_ATTRIBUTES for part in parts[end:])
@@ -200,11 +206,24 @@ class Checker(ast.NodeVisitor):
             if len(text) > 4096 or _BASE64.search(text):
                 self.add("odd_string", node, "a long or encoded string", "suspicious")
 
+    def visit_arg(self, node: ast.arg) -> None:
+        if node.arg.startswith("__"):
+            self.add("dunder", node, f"{node.arg[:60]}: choose a name without leading underscores")
+        self.annotation(node.annotation)
+
+    def annotation(self, node: ast.expr | None) -> None:
+        """Annotations are evaluated when a candidate is imported."""
+        if node is None:
+            return
+        if any(isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(node)):
+            self.add("module_level", node, "an annotation must not call anything")
+        self.visit(node)
+
     def check_defaults(self, arguments: ast.arguments) -> None:
         """Defaults are made once for all calls, so they must be immutable."""
         for default in [*arguments.defaults, *(d for d in arguments.kw_defaults if d)]:
             for node in ast.walk(default):
-                if isinstance(node, ast.List | ast.Dict | ast.Set | ast.Call | ast.Lambda) or (
+                if isinstance(node, _UNSAFE_DEFAULTS) or (
                     isinstance(node, ast.Name) and node.id in self.module.mutables
                 ):
                     text = "a default keeps its value between calls; use None or a constant"

@@ -64,8 +64,7 @@ class HostChecker(Checker):
         self.shared = self._shared(node)
         self.check_defaults(node.args)
         self.visit(node.args)
-        if node.returns is not None:
-            self.visit(node.returns)
+        self.annotation(node.returns)
         for statement in node.body:
             self.visit(statement)
         self.scopes = outer
@@ -188,6 +187,8 @@ class HostChecker(Checker):
             allowed = name in host_names.VALUE_ATTRIBUTES
             if not allowed and name not in host_names.HOST_DATA and name != "clone":
                 self.add("tensor_compute", call, f".{name[:60]}(...): {_NO_COMPUTE}")
+        if name in ("max", "min"):
+            self.add("tensor_compute", call, f".{name}(...): {_NO_COMPUTE}")
         if name in host_names.MUTATORS:
             self.mutation(value, call, f".{name}(...)")
         if name == "type" or (name == "to" and not self._device_move(call)):
@@ -303,11 +304,6 @@ class HostChecker(Checker):
                 self.add(rule, call, text)
         for statement in node.body:
             self.visit(statement)
-
-    def visit_arg(self, node: ast.arg) -> None:
-        if node.arg.startswith("__"):
-            self.add("dunder", node, f"{node.arg[:60]}: choose a name without leading underscores")
-        self.generic_visit(node)
 
 
 def _roots(node: ast.expr) -> set[str]:

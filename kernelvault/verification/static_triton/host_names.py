@@ -56,7 +56,7 @@ VALUE_ATTRIBUTES = frozenset(
     split chunk tensor_split movedim swapaxes swapdims unfold diagonal detach data requires_grad
     is_cuda is_cpu is_floating_point is_complex get_device storage_offset new_empty new_zeros
     new_ones new_full new_empty_strided type index real imag cuda to
-    append extend insert pop remove clear copy items keys values get setdefault update add
+    append extend insert pop remove clear copy items keys values get setdefault update
     discard sort reverse count union intersection difference join lower upper startswith endswith
     replace strip bit_length is_integer start stop step
     multi_processor_count warp_size max_threads_per_multi_processor regs_per_multiprocessor name

@@ -19,8 +19,7 @@ class KernelChecker(Checker):
             self.add("rebinding", node, f"{name} hides an import; choose another name")
         self.check_defaults(node.args)
         self.visit(node.args)
-        if node.returns is not None:
-            self.visit(node.returns)
+        self.annotation(node.returns)
         for statement in node.body:
             self.visit(statement)
 
@@ -38,8 +37,3 @@ class KernelChecker(Checker):
 
     def visit_Lambda(self, node: ast.Lambda) -> None:  # noqa: N802
         self.add("syntax_not_allowed", node, "kernels have no lambdas; write a jit function")
-
-    def visit_arg(self, node: ast.arg) -> None:
-        if node.arg.startswith("__"):
-            self.add("dunder", node, f"{node.arg[:60]}: choose a name without leading underscores")
-        self.generic_visit(node)

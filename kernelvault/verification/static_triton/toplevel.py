@@ -103,6 +103,8 @@ def _class(node: ast.ClassDef, module: Module) -> Iterator[Finding]:
     elif len(node.bases) != 1 or not (bases == ["torch.nn.Module"] or own):
         text = f"class {node.name[:60]}: only subclasses of nn.Module are accepted"
         yield Finding("class_definition", "reject", node.lineno, text)
+    if any(not isinstance(base, ast.Name | ast.Attribute) for base in node.bases):
+        yield Finding("module_level", "reject", node.lineno, "a base class must be a plain name")
     if node.keywords or node.decorator_list or getattr(node, "type_params", None):
         text = "classes take no decorators, keywords or type parameters"
         yield Finding("decorator", "reject", node.lineno, text)
@@ -113,7 +115,7 @@ def _class(node: ast.ClassDef, module: Module) -> Iterator[Finding]:
             yield from _assignment(item, module)
         elif not (isinstance(item, ast.Pass) or _docstring(item)):
             text = "a class body holds methods and constants only"
-            yield Finding("class_definition", "reject", item.lineno, text)
+            yield Finding("module_level", "reject", item.lineno, text)
 
 
 def _method(node: ast.FunctionDef, module: Module) -> Iterator[Finding]:
