@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from kernelvault.verification.static_hip import Finding
 from kernelvault.verification.static_triton import host_names, triton_names
-from kernelvault.verification.static_triton.model import FORBIDDEN_BUILTINS, Module
+from kernelvault.verification.static_triton.model import FORBIDDEN_BUILTINS, Module, names_of
 
 _ALWAYS: tuple[type[ast.AST], ...] = (
     ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If, ast.Assert,
@@ -31,6 +32,7 @@ _UNSAFE_DEFAULTS = (
     ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp,
     ast.Call, ast.NamedExpr, ast.Lambda,
 )  # fmt: skip
+_LIBRARY = host_names.TORCH | host_names.TRITON
 _ASSEMBLY = "triton.language.inline_asm_elementwise"
 _PTX = re.compile(r"%r\d|\.(b|u|s|f)(16|32|64)\b|\bcvt\.|=[rlhfd]\b|\bmov\.|\.bf16|\bmma\.|\bld\.")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
@@ -136,7 +138,7 @@ class Checker(ast.NodeVisitor):
         if parts[:2] == ["torch", "Tensor"] and len(parts) > 2:
             return False
         for end in range(len(parts), 1, -1):
-            if ".".join(parts[:end]) in host_names.TORCH | host_names.TRITON:
+            if ".".join(parts[:end]) in _LIBRARY:
                 return all(part in host_names.VALUE_ATTRIBUTES for part in parts[end:])
         return False
 
@@ -205,6 +207,27 @@ class Checker(ast.NodeVisitor):
             text = value if isinstance(value, str) else value.decode("latin-1")
             if len(text) > 4096 or _BASE64.search(text):
                 self.add("odd_string", node, "a long or encoded string", "suspicious")
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        self.small_scope(node)
+        self.generic_visit(node)
+
+    def small_scope(self, node: ast.comprehension) -> None:
+        self.fresh(names_of(node.target), node.iter)
+        if node.is_async:
+            self.add("syntax_not_allowed", node.iter, "no asynchronous code")
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
+        self.fresh(names_of(node.target), node)
+        self.generic_visit(node)
+
+    def fresh(self, names: Iterator[str], node: ast.AST) -> None:
+        """Names of small scopes must hide nothing, since the checker does not track them."""
+        for name in names:
+            module = self.module
+            hides = name in module.aliases or name in module.kernels or name in module.mutables
+            if hides or name in FORBIDDEN_BUILTINS:
+                self.add("rebinding", node, f"{name} hides another name; choose a new one")
 
     def visit_arg(self, node: ast.arg) -> None:
         if node.arg.startswith("__"):

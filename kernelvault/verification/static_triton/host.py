@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from kernelvault.verification.static_triton import host_names
 from kernelvault.verification.static_triton.checker import Checker
 from kernelvault.verification.static_triton.model import (
-    FORBIDDEN_BUILTINS,
     Module,
     locals_of,
     names_of,
@@ -62,6 +61,8 @@ class HostChecker(Checker):
         for name in sorted(own & set(self.module.aliases)):
             self.add("rebinding", node, f"{name} hides an import; choose another name")
         self.shared = self._shared(node)
+        if getattr(node, "type_params", None):
+            self.add("syntax_not_allowed", node, "functions take no type parameters")
         self.check_defaults(node.args)
         self.visit(node.args)
         self.annotation(node.returns)
@@ -71,25 +72,20 @@ class HostChecker(Checker):
 
     def _shared(self, node: ast.FunctionDef) -> frozenset[str]:
         """Locals that name part of a module-level container, of `self` or of a parameter."""
+        handed: dict[str, set[str]] = {}  # name -> names assigned from it
+        for target, value in _bindings(node):
+            for root in _roots(value):
+                handed.setdefault(root, set()).update(names_of(target))
+        todo = [root for root in handed if self._outlives(root)]
         found: set[str] = set()
-        size = -1
-        while len(found) != size:
-            size = len(found)
-            for item in ast.walk(node):
-                pairs: list[tuple[ast.expr, ast.expr]] = []
-                if isinstance(item, ast.Assign):
-                    pairs = [(target, item.value) for target in item.targets]
-                elif isinstance(item, ast.AnnAssign | ast.NamedExpr) and item.value is not None:
-                    pairs = [(item.target, item.value)]
-                elif isinstance(item, ast.For | ast.comprehension):
-                    pairs = [(item.target, item.iter)]
-                for target, value in pairs:
-                    if any(self._outlives(name, found) for name in _roots(value)):
-                        found |= set(names_of(target))
+        while todo:
+            new = handed.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
         return frozenset(found)
 
-    def _outlives(self, name: str, shared: set[str] | frozenset[str]) -> bool:
-        if name in shared or name in self.received:
+    def _outlives(self, name: str) -> bool:
+        if name in self.shared or name in self.received:
             return True
         return not self.is_local(name) and self.module.binds(name)
 
@@ -217,6 +213,12 @@ class HostChecker(Checker):
             self.add("tensor_compute", node, f"@: {_NO_COMPUTE}")
         self.generic_visit(node)
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:  # noqa: N802
+        display = isinstance(node.value, ast.List | ast.ListComp | ast.Dict | ast.Set)
+        if isinstance(node.target, ast.Name) and display:
+            self.mutation(node.target, node, " += ...")
+        self.generic_visit(node)
+
     def visit_Compare(self, node: ast.Compare) -> None:  # noqa: N802
         self.visit(node.left)
         for operator, right in zip(node.ops, node.comparators, strict=True):
@@ -248,10 +250,8 @@ class HostChecker(Checker):
 
     def mutation(self, target: ast.expr, node: ast.AST, how: str) -> None:
         """A change in place of what `target` names: allowed on the function's own containers."""
-        if self.in_init:
-            return
         for name in _roots(target):
-            if self._outlives(name, self.shared) or not self.is_local(name):
+            if not self.is_local(name) or (self._outlives(name) and not self.in_init):
                 text = f"{name[:60]}{how} changes an object that outlives the call; {_STATE}"
                 self.add("state", node, text)
 
@@ -263,12 +263,10 @@ class HostChecker(Checker):
             self.visit(statement)
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
+        self.small_scope(node)
         self._loop(node.target, node.iter)
-        self._fresh(names_of(node.target), node.iter)
         for condition in node.ifs:
             self.visit(condition)
-        if node.is_async:
-            self.add("syntax_not_allowed", node.iter, "no asynchronous code")
 
     def _loop(self, target: ast.expr, iterable: ast.expr) -> None:
         self.visit(target)
@@ -276,21 +274,13 @@ class HostChecker(Checker):
             self.visit(iterable)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:  # noqa: N802
-        self._fresh((a.arg for a in parameters(node.args)), node)
+        self.fresh((a.arg for a in parameters(node.args)), node)
         self.check_defaults(node.args)
         outer, inside = self.scopes, self.in_function
         self.scopes = (*outer, frozenset(a.arg for a in parameters(node.args)))
         self.in_function = True
         self.generic_visit(node)
         self.scopes, self.in_function = outer, inside
-
-    def _fresh(self, names: Iterator[str], node: ast.AST) -> None:
-        """Names of small scopes must hide nothing, since the checker does not track them."""
-        for name in names:
-            module = self.module
-            hides = name in module.aliases or name in module.kernels or name in module.mutables
-            if hides or name in FORBIDDEN_BUILTINS:
-                self.add("rebinding", node, f"{name} hides another name; choose a new one")
 
     def visit_With(self, node: ast.With) -> None:  # noqa: N802
         for item in node.items:
@@ -304,6 +294,23 @@ class HostChecker(Checker):
                 self.add(rule, call, text)
         for statement in node.body:
             self.visit(statement)
+
+
+def _bindings(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Pairs of target and value of a function's assignments and loops."""
+    for item in ast.walk(function):
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        if isinstance(item, ast.Assign):
+            pairs = [(target, item.value) for target in item.targets]
+        elif isinstance(item, ast.AnnAssign | ast.NamedExpr) and item.value is not None:
+            pairs = [(item.target, item.value)]
+        elif isinstance(item, ast.For | ast.comprehension):
+            pairs = [(item.target, item.iter)]
+        for target, value in pairs:
+            if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+                yield from ((target, element) for element in value.elts)
+            else:
+                yield target, value
 
 
 def _roots(node: ast.expr) -> set[str]:

@@ -17,6 +17,8 @@ class KernelChecker(Checker):
         self.scopes = (own,)
         for name in sorted(own & set(self.module.aliases)):
             self.add("rebinding", node, f"{name} hides an import; choose another name")
+        if getattr(node, "type_params", None):
+            self.add("syntax_not_allowed", node, "functions take no type parameters")
         self.check_defaults(node.args)
         self.visit(node.args)
         self.annotation(node.returns)

@@ -157,7 +157,9 @@ def _mutable(value: ast.expr) -> bool:
         if isinstance(node, _CONTAINERS):
             return True
         if isinstance(node, ast.Call):
-            name = ast.unparse(node.func).rsplit(".", 1)[-1]
+            function = node.func
+            name = function.attr if isinstance(function, ast.Attribute) else None
+            name = function.id if isinstance(function, ast.Name) else name
             if name not in _PLAIN_CALLS:
                 return True
     return False

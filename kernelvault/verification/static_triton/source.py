@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Sequence
 
 from kernelvault.verification.static_hip import MAX_SOURCE_BYTES, Finding
 
@@ -72,14 +73,19 @@ def _too_deep(tree: ast.Module) -> int | None:
     return None
 
 
-def kernel_text_finding(source: str, kernel: ast.FunctionDef) -> Finding | None:
+def lines_of(source: str) -> list[str]:
+    """The lines as Python and Triton count them."""
+    return source.replace("\r\n", "\n").split("\n")
+
+
+def kernel_text_finding(source: Sequence[str], kernel: ast.FunctionDef) -> Finding | None:
     """A finding when Triton's own reading of a kernel's lines would give other code.
 
     The compiler searches the first line that begins a definition, the interpreter the last one:
     a decorator's or docstring's text must not look like one.
     """
     first = min([kernel.lineno, *(d.lineno for d in kernel.decorator_list)])
-    lines = source.replace("\r\n", "\n").split("\n")[first - 1 : kernel.end_lineno]
+    lines = source[first - 1 : kernel.end_lineno]
     text = "\n".join(lines) + "\n"  # at column 0, so that nothing is dedented
     found = _TRITON_DEF.search(text)
     starts = [line for line in lines if line.strip().startswith("def ")]

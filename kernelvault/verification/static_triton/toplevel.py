@@ -27,6 +27,7 @@ _BUILTIN_CALLS = frozenset(
 )
 _KERNEL_DECORATORS = frozenset(f"triton.{name}" for name in ("jit", "autotune", "heuristics"))
 _HOST_DECORATORS = frozenset(("triton.constexpr_function", "torch.no_grad", "torch.inference_mode"))
+_PLAIN = frozenset(("staticmethod", "property"))
 _NO_EFFECT = "importing a candidate must do nothing; move this into a function"
 # Rules that only matter in code that module_fn can reach.
 _REACHED_ONLY = frozenset(
@@ -38,12 +39,13 @@ _REACHED_ONLY = frozenset(
 def findings(tree: ast.Module, module: Module, text: str, reached: frozenset[str]) -> list[Finding]:
     """Findings of every statement of the module, unreachable definitions judged mildly."""
     found: list[Finding] = []
-    for index, node in enumerate(tree.body):
+    lines = source.lines_of(text)
+    for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            own = _definition(node, module, text)
+            own = _definition(node, module, lines)
             found += own if node.name in reached else _mild(own, node)
         else:
-            found += _statement(node, module, index)
+            found += _statement(node, module)
     return found
 
 
@@ -53,19 +55,21 @@ def _mild(found: Sequence[Finding], node: ast.FunctionDef | ast.ClassDef) -> lis
     return [*kept, Finding("unreachable", "telemetry", node.lineno, text)]
 
 
-def _definition(node: ast.FunctionDef | ast.ClassDef, module: Module, text: str) -> list[Finding]:
+def _definition(
+    node: ast.FunctionDef | ast.ClassDef, module: Module, lines: Sequence[str]
+) -> list[Finding]:
     if isinstance(node, ast.ClassDef):
         return list(_class(node, module))
     if node.name.startswith("__"):
         return [Finding("dunder", "reject", node.lineno, f"{node.name[:60]}: choose another name")]
-    if getattr(node, "type_params", None):
-        return [Finding("syntax_not_allowed", "reject", node.lineno, "no type parameters")]
     is_kernel = module.kernels.get(node.name) is node or _kernel_decorated(node, module)
-    found = _decorators(node, module, _KERNEL_DECORATORS if is_kernel else _HOST_DECORATORS)
+    found = _decorators(
+        node.decorator_list, module, _KERNEL_DECORATORS if is_kernel else _HOST_DECORATORS
+    )
     if is_kernel:
         kernel = KernelChecker(module)
         kernel.kernel(node)
-        twice = source.kernel_text_finding(text, node)
+        twice = source.kernel_text_finding(lines, node)
         return [*found, *kernel.findings, *([twice] if twice else [])]
     host = HostChecker(module)
     host.function(node)
@@ -80,9 +84,11 @@ def _decorator(node: ast.expr, module: Module) -> str | None:
     return module.dotted(node.func if isinstance(node, ast.Call) else node)
 
 
-def _decorators(node: ast.FunctionDef, module: Module, allowed: frozenset[str]) -> list[Finding]:
+def _decorators(
+    nodes: Sequence[ast.expr], module: Module, allowed: frozenset[str]
+) -> list[Finding]:
     found: list[Finding] = []
-    for decorator in node.decorator_list:
+    for decorator in nodes:
         if _decorator(decorator, module) not in allowed:
             text = f"@{ast.unparse(decorator)[:60]} is not accepted here; only triton's decorators"
             found.append(Finding("decorator", "reject", decorator.lineno, text))
@@ -123,13 +129,10 @@ def _method(node: ast.FunctionDef, module: Module) -> Iterator[Finding]:
     if name in host_names.MODULE_API or (name.startswith("__") and name != "__init__"):
         text = f"{name[:60]} replaces what the harness uses of nn.Module; choose another name"
         yield Finding("harness_access", "reject", node.lineno, text)
-    static = False
-    for decorator in node.decorator_list:
-        plain = isinstance(decorator, ast.Name) and decorator.id in ("staticmethod", "property")
-        static |= plain
-        if not plain and _decorator(decorator, module) not in _HOST_DECORATORS:
-            text = f"@{ast.unparse(decorator)[:60]} is not accepted on a method"
-            yield Finding("decorator", "reject", decorator.lineno, text)
+    plain = [d for d in node.decorator_list if isinstance(d, ast.Name) and d.id in _PLAIN]
+    static = len(plain) > 0
+    others = [d for d in node.decorator_list if d not in plain]
+    yield from _decorators(others, module, _HOST_DECORATORS)
     first = [*node.args.posonlyargs, *node.args.args][:1]
     if name in ("__init__", "forward") and (not first or first[0].arg != "self") and not static:
         text = f"the first parameter of {name} must be called self"
@@ -143,7 +146,7 @@ def _docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _statement(node: ast.stmt, module: Module, index: int) -> Iterator[Finding]:
+def _statement(node: ast.stmt, module: Module) -> Iterator[Finding]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         yield from _import(node, module)
     elif is_main_guard(node):
@@ -169,6 +172,10 @@ def _assignment(
         return
     checker = HostChecker(module, (_bound(node),))
     checker.generic_visit(node)
+    if isinstance(node, ast.AnnAssign):
+        checker.annotation(node.annotation)
+    if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
+        checker.add("module_level", node, "no := at module level; write an assignment")
     yield from checker.findings
     if node.value is not None:
         yield from _calls(node.value, module)
@@ -200,7 +207,8 @@ def _calls(value: ast.expr | ast.Call, module: Module) -> Iterator[Finding]:
         elif isinstance(function, ast.Attribute) and path is None:
             ok |= function.attr in ("items", "keys", "values", "get", "copy")
         if not ok:
-            text = f"{ast.unparse(function)[:60]}(...) at module level: {_NO_EFFECT}"
+            name = path or str(getattr(function, "attr", getattr(function, "id", "")))
+            text = f"{name[:60]}(...) at module level: {_NO_EFFECT}"
             yield Finding("module_level", "reject", node.lineno, text)
 
 
