@@ -208,21 +208,45 @@ class Checker(ast.NodeVisitor):
             if len(text) > 4096 or _BASE64.search(text):
                 self.add("odd_string", node, "a long or encoded string", "suspicious")
 
-    def visit_comprehension(self, node: ast.comprehension) -> None:
-        self.small_scope(node)
-        self.generic_visit(node)
+    def visit_ListComp(self, node: ast.ListComp) -> None:
+        self._comprehension(node.generators, node.elt)
 
-    def small_scope(self, node: ast.comprehension) -> None:
-        self.fresh(names_of(node.target), node.iter)
-        if node.is_async:
-            self.add("syntax_not_allowed", node.iter, "no asynchronous code")
+    def visit_SetComp(self, node: ast.SetComp) -> None:
+        self._comprehension(node.generators, node.elt)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
+        self._comprehension(node.generators, node.elt)
+
+    def visit_DictComp(self, node: ast.DictComp) -> None:
+        self._comprehension(node.generators, node.key, node.value)
+
+    def _comprehension(self, generators: list[ast.comprehension], *results: ast.expr) -> None:
+        """A scope of its own, of which only the first iterable lies outside."""
+        self.iterable(generators[0].iter)
+        outer = self.scopes
+        self.scopes = (*outer, frozenset(n for g in generators for n in names_of(g.target)))
+        for number, generator in enumerate(generators):
+            self.fresh(names_of(generator.target), generator.iter)
+            self.visit(generator.target)
+            if number:
+                self.iterable(generator.iter)
+            if generator.is_async:
+                self.add("syntax_not_allowed", generator.iter, "no asynchronous code")
+            for condition in generator.ifs:
+                self.visit(condition)
+        for result in results:
+            self.visit(result)
+        self.scopes = outer
+
+    def iterable(self, node: ast.expr) -> None:
+        self.visit(node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         self.fresh(names_of(node.target), node)
         self.generic_visit(node)
 
     def fresh(self, names: Iterator[str], node: ast.AST) -> None:
-        """Names of small scopes must hide nothing, since the checker does not track them."""
+        """Names of small scopes must hide nothing that is looked up without regard to scopes."""
         for name in names:
             module = self.module
             hides = name in module.aliases or name in module.kernels or name in module.mutables

@@ -258,28 +258,23 @@ class HostChecker(Checker):
     # Statements and scopes.
 
     def visit_For(self, node: ast.For) -> None:  # noqa: N802
-        self._loop(node.target, node.iter)
+        self.visit(node.target)
+        self.iterable(node.iter)
         for statement in [*node.body, *node.orelse]:
             self.visit(statement)
 
-    def visit_comprehension(self, node: ast.comprehension) -> None:
-        self.small_scope(node)
-        self._loop(node.target, node.iter)
-        for condition in node.ifs:
-            self.visit(condition)
-
-    def _loop(self, target: ast.expr, iterable: ast.expr) -> None:
-        self.visit(target)
-        if not self._container(iterable):
-            self.visit(iterable)
+    def iterable(self, node: ast.expr) -> None:
+        if not self._container(node):
+            self.visit(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:  # noqa: N802
         self.fresh((a.arg for a in parameters(node.args)), node)
         self.check_defaults(node.args)
+        self.visit(node.args)
         outer, inside = self.scopes, self.in_function
-        self.scopes = (*outer, frozenset(a.arg for a in parameters(node.args)))
+        self.scopes = (*outer, locals_of(node))
         self.in_function = True
-        self.generic_visit(node)
+        self.visit(node.body)
         self.scopes, self.in_function = outer, inside
 
     def visit_With(self, node: ast.With) -> None:  # noqa: N802

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kernelvault.verification.static_hip import Finding
 from kernelvault.verification.static_triton import host_names
 
-FORBIDDEN_BUILTINS = frozenset(dir(builtins)) - host_names.BUILTINS
+FORBIDDEN_BUILTINS = frozenset((*dir(builtins), "exit", "quit")) - host_names.BUILTINS
 _CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
 
@@ -195,20 +195,23 @@ def _members(node: ast.ClassDef) -> Iterator[str]:
             yield from (t.id for t in statement.targets if isinstance(t, ast.Name))
 
 
-def locals_of(function: ast.FunctionDef) -> frozenset[str]:
-    """Names bound in a function's own scope, its nested functions left out."""
+def locals_of(function: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
+    """Names bound in a function's own scope: those of inner scopes are left out."""
     found = {a.arg for a in parameters(function.args)}
-    stack: list[ast.AST] = list(function.body)
+    body = function.body
+    stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             found.add(node.name)
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        if isinstance(node, ast.Lambda):
-            found |= {a.arg for a in parameters(node.args)}
-        stack.extend(ast.iter_child_nodes(node))
+        elif isinstance(node, ast.Lambda):
+            stack += [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
+        elif isinstance(node, ast.comprehension):
+            stack += [node.iter, *node.ifs]
+        else:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+            stack.extend(ast.iter_child_nodes(node))
     return frozenset(found)
 
 

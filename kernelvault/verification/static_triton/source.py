@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from kernelvault.verification.static_hip import MAX_SOURCE_BYTES, Finding
 
 MAX_DEPTH = 120
+MAX_BRACES = 5000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _TRITON_DEF = re.compile(r"^def\s+\w+\s*\(", re.MULTILINE)
@@ -45,8 +46,9 @@ def _text_finding(source: str) -> Finding | None:
         size = len(source.encode())
     except UnicodeEncodeError:
         return Finding("not_text", "reject", 0, "the source holds a lone surrogate; write UTF-8")
-    if size > MAX_SOURCE_BYTES:
-        text = f"the source has {size} bytes, more than {MAX_SOURCE_BYTES}"
+    braces = source.count("{")  # Python's time for f-strings grows with the square
+    if size > MAX_SOURCE_BYTES or braces > MAX_BRACES:
+        text = f"{size} bytes and {braces} braces; at most {MAX_SOURCE_BYTES} and {MAX_BRACES}"
         return Finding("source_too_large", "reject", 0, text)
     control = _CONTROL.search(source.replace("\r\n", "\n"))
     if control is not None:

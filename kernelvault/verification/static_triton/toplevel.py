@@ -93,7 +93,7 @@ def _decorators(
             text = f"@{ast.unparse(decorator)[:60]} is not accepted here; only triton's decorators"
             found.append(Finding("decorator", "reject", decorator.lineno, text))
         elif isinstance(decorator, ast.Call):
-            checker = HostChecker(module, (_bound(decorator),))
+            checker = HostChecker(module)
             for part in [*decorator.args, *decorator.keywords]:
                 checker.visit(part)
             found += [*checker.findings, *_calls(decorator, module)]
@@ -170,7 +170,7 @@ def _assignment(
         ):
             yield Finding("dunder", "reject", node.lineno, "__all__ must be a list of strings")
         return
-    checker = HostChecker(module, (_bound(node),))
+    checker = HostChecker(module)
     checker.generic_visit(node)
     if isinstance(node, ast.AnnAssign):
         checker.annotation(node.annotation)
@@ -179,13 +179,6 @@ def _assignment(
     yield from checker.findings
     if node.value is not None:
         yield from _calls(node.value, module)
-
-
-def _bound(node: ast.AST) -> frozenset[str]:
-    """Names a module-level expression or statement binds, those of comprehensions included."""
-    return frozenset(
-        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    )
 
 
 def _calls(value: ast.expr | ast.Call, module: Module) -> Iterator[Finding]:
