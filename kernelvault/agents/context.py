@@ -19,8 +19,8 @@ from kernelvault.spec.verification import Verification
 from kernelvault.store import Corpus
 from kernelvault.verification.bundle import write_bundle
 from kernelvault.verification.factory import make_verifier
-from kernelvault.verification.files import cases_of
 from kernelvault.verification.report import failed_gate
+from kernelvault.verification.subject import subject_of
 from kernelvault.verification.verifier import Verifier
 
 
@@ -53,11 +53,11 @@ class Workbench:
         if len(known) == len(keys):
             by_id = {verification.verification_id: verification for verification in known}
             return tuple(by_id[key] for key in keys.values()), True
-        cases = cases_of(prepared)
-        verifications = verifier.verify(candidate, cases)
+        subject = subject_of(prepared)
+        verifications = verifier.verify(candidate, subject)
         if failed_gate(verifications) is not None:
             root = self.settings.corpus / "bundles"
-            write_bundle(root, prepared.problem.source, candidate, verifications, cases)
+            write_bundle(root, prepared.problem.source, candidate, verifications, subject.cases)
         return verifications, False
 
     def spool_attempt(

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from kernelvault.spec.problem import Signature
 from kernelvault.spec.tensor import Tensor
 
 Scalar = int | float | bool
+NO_NAMES = Signature((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +27,13 @@ class OutputSpec:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One workload's arguments, in signature order."""
+    """One workload's arguments, in signature order; `signature` names them."""
 
     workload_id: str
     inputs: tuple[Tensor, ...]
     scalars: tuple[Scalar, ...]
     outputs: tuple[OutputSpec, ...]
+    signature: Signature = NO_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Fault:
 
     kind: build_failed | missing_kv_launch | error_code | crash | timeout | memory_limit |
     output_flood | out_of_bounds | input_modified | host_access | guard_damaged | launch_error |
-    divergent_barrier | unsupported | no_launch
+    divergent_barrier | unsupported | no_launch | host_compute | wrong_output | error
     `message` is fit to show to the kernel's author; `detail` holds facts (workload, index, line).
     """
 

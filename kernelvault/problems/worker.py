@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import json
 import signal
 import sys
@@ -11,11 +10,11 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import kernelvault
 from kernelvault.errors import InfrastructureError, ProblemRejected, ReferenceFault
 from kernelvault.hashing import content_id, sha256_bytes
 from kernelvault.problems.source import ProblemSource
-from kernelvault.sandbox import Job, Limits, Mount, Sandbox, SandboxResult
+from kernelvault.sandbox import Job, Limits, Sandbox, SandboxResult
+from kernelvault.sandbox.python import import_path, interpreter, python_mounts
 from kernelvault.spec.workload import GENERATOR
 
 MiB = 1 << 20
@@ -27,7 +26,6 @@ LIMITS = Limits(
     out_bytes=512 * MiB,
 )
 _CODE = Path(__file__).parent / "reference"
-_PACKAGE = Path(kernelvault.__file__).parent
 _STOPPED = ("timeout", "cpu_limit")
 
 
@@ -50,31 +48,14 @@ def work(source: ProblemSource, sandbox: Sandbox, limits: Limits = LIMITS) -> Ma
     Raises ProblemRejected for what the problem file does, ReferenceFault when the worker dies of
     something else, SandboxFault when the sandbox does.
     """
-    root = _PACKAGE.parent
     job = Job(
-        argv=(sys.executable, "-P", "-s", "-m", "kernelvault.problems.reference", "/in", "/out"),
+        argv=(str(interpreter()), "-P", "-s", "-m", "kernelvault.problems.reference", "/in", "/out"),
         inputs={"problem.py": source.source.encode()},
-        mounts=_mounts(),
-        env={"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
+        mounts=python_mounts((_CODE,)),
+        env={"PYTHONPATH": import_path(), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
         limits=limits,
     )
     return _files(source, sandbox.run(job), limits)
-
-
-@cache
-def _mounts() -> tuple[Mount, ...]:
-    """The interpreter, its libraries and the worker's own files, each at its own path."""
-    spec = importlib.util.find_spec("torch")
-    found = [Path(sys.base_prefix), Path(sys.prefix)]
-    if spec is not None and spec.origin is not None:
-        found.append(Path(spec.origin).parent.parent)
-    found += [_PACKAGE / "__init__.py", _PACKAGE / "problems" / "__init__.py", _CODE]
-    chosen: list[Path] = []
-    for path in found:
-        inside = any(path.is_relative_to(other) for other in (*chosen, Path("/usr")))
-        if not inside:
-            chosen.append(path)
-    return tuple(Mount(path) for path in chosen)
 
 
 def _files(source: ProblemSource, result: SandboxResult, limits: Limits) -> Mapping[str, bytes]:

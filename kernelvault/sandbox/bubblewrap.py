@@ -34,7 +34,7 @@ from kernelvault.sandbox.process import (
     limit_command,
     wrapper,
 )
-from kernelvault.sandbox.warm import Started, Warm, start, warm_command
+from kernelvault.sandbox.warm import ZYGOTE, Started, Warm, start, warm_command
 
 _INSTALL = "apt-get install bubblewrap, or choose `--sandbox subprocess` (no isolation, labelled)"
 _ENV = {
@@ -111,7 +111,8 @@ class Bubblewrap:
         argv = (*warm_command(job), "1", "/out", "/tmp", "/dev/shm")
         # Different sandboxes use different uids, since process limits count by uid.
         env = {**job.env, "KERNELVAULT_UID": str(os.getpid() * 61 % 400_000)}
-        inside = Job(argv, {}, job.mounts, env, job.limits)
+        mounts = (*job.mounts, Mount(ZYGOTE))
+        inside = Job(argv, {}, mounts, env, job.limits)
         group = Cgroup(job.limits) if Cgroup.possible() else None
         words = self._options(inside, folder, _WARM_RIGHTS)
         with tempfile.TemporaryFile() as options:

@@ -25,6 +25,7 @@ from kernelvault.sandbox.contract import Limits, SandboxResult, Task, WarmJob
 from kernelvault.sandbox.memory import Cgroup
 from kernelvault.sandbox.process import PREFIX, write_inputs
 
+ZYGOTE = Path(zygote.__file__)
 _START_S = 120.0
 _ANSWER_GRACE_S = 5.0
 _POLL_S = 0.25
@@ -55,7 +56,7 @@ class _Broken(Exception):
 
 def warm_command(job: WarmJob) -> list[str]:
     """The command of the process inside, without its last arguments."""
-    return [str(job.python), "-P", "-s", str(Path(zygote.__file__)), job.preload]
+    return [str(job.python), "-P", "-s", str(ZYGOTE), job.preload]
 
 
 def start(

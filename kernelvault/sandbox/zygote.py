@@ -44,6 +44,8 @@ def main(preload: str, own_pids: str, folders: list[str]) -> None:
     module = importlib.import_module(preload)
     if warm := getattr(module, "preload", None):
         warm()
+    for folder in folders:
+        _wipe(Path(folder))
     served = 0
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)  # nothing but answers may reach the answer stream

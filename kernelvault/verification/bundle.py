@@ -12,8 +12,8 @@ import numpy as np
 from kernelvault.errors import StoreFault
 from kernelvault.spec.candidate import Candidate
 from kernelvault.spec.verification import Verification
-from kernelvault.verification.correctness import Case
 from kernelvault.verification.report import record
+from kernelvault.verification.subject import Case
 
 _RERUN = """#!/bin/sh
 # Runs the same gates on the same two files again, in the sandbox. Exit code: 0 passed, 1 failed.

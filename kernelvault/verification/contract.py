@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from kernelvault.execution.contract import Call, RunReport
 from kernelvault.spec.verification import KernelUsage
+from kernelvault.verification.subject import Subject
 
 Evidence = dict[str, Any]
 
@@ -41,6 +42,8 @@ class LanguageGates(Protocol):
     digest: str
     environment: dict[str, Any]
 
-    def build(self, source: str, targets: Sequence[str]) -> Build: ...
+    def build(self, source: str, subject: Subject, targets: Sequence[str]) -> Build:
+        """Check and build; languages that compile on launch use the subject's shapes."""
+        ...
 
     def run(self, source: str, build: Build, calls: Sequence[Call]) -> RunReport: ...

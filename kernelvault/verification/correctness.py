@@ -3,49 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from dataclasses import asdict
+from typing import Any
 
-from kernelvault.execution.contract import Call, OutputSpec, RunReport
+from kernelvault.execution.contract import RunReport
 from kernelvault.spec.preset import Preset
-from kernelvault.spec.tensor import Tensor
-from kernelvault.spec.workload import Workload
-from kernelvault.verification.compare import Array, compare
-
-
-class Arguments(Protocol):
-    """All inputs of a workload in signature order, and its scalars."""
-
-    @property
-    def inputs(self) -> tuple[Tensor, ...]: ...
-
-    @property
-    def scalars(self) -> tuple[int | float | bool, ...]: ...
-
-
-class Expected(Protocol):
-    """PyTorch's own results and the float64 (or exact integer) expectation."""
-
-    @property
-    def native(self) -> tuple[Tensor, ...]: ...
-
-    @property
-    def wide(self) -> tuple[Array, ...]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One workload with everything needed to run and judge it."""
-
-    workload: Workload
-    arguments: Arguments
-    expected: Expected
-
-    def call(self) -> Call:
-        outputs = tuple(OutputSpec(t.dtype, t.shape) for t in self.expected.native)
-        return Call(
-            self.workload.workload_id, self.arguments.inputs, self.arguments.scalars, outputs
-        )
+from kernelvault.verification.compare import compare
+from kernelvault.verification.subject import Case
 
 
 def evidence(cases: Sequence[Case], report: RunReport, preset: Preset) -> dict[str, Any]:
@@ -95,7 +59,7 @@ def reason(evidence: dict[str, Any], preset: Preset) -> str:
         count = replay["touched_elements"]
         return f"not computed by a kernel: with launches disabled {count} output elements changed"
     if replay and not replay["launches"]:
-        return "not computed by a kernel: kv_launch launched nothing"
+        return "not computed by a kernel: nothing was launched"
     count = len(evidence["workloads"])
     return f"judged on {count} workloads, the preset needs {preset.min_workloads}"
 

@@ -9,13 +9,16 @@ from importlib.metadata import PackageNotFoundError, version
 from kernelvault import __version__
 from kernelvault.errors import ConfigError
 from kernelvault.execution.cpu import HipCpuExecutor
+from kernelvault.execution.triton.executor import TritonCpuExecutor
 from kernelvault.sandbox.contract import Sandbox
 from kernelvault.settings import Settings
 from kernelvault.spec.preset import get_preset
 from kernelvault.spec.verification import GPU_TARGETS
 from kernelvault.toolchains import hip
+from kernelvault.toolchains.triton.toolchain import TritonToolchain
 from kernelvault.verification.contract import LanguageGates
 from kernelvault.verification.hip import HipGates
+from kernelvault.verification.triton import TritonGates
 from kernelvault.verification.verifier import Verifier
 
 
@@ -51,7 +54,16 @@ def _hip(settings: Settings, sandbox: Sandbox) -> LanguageGates:
     return HipGates(toolchain, executor, environment)
 
 
-_LANGUAGES: dict[str, Callable[[Settings, Sandbox], LanguageGates]] = {"hip": _hip}
+def _triton(settings: Settings, sandbox: Sandbox) -> LanguageGates:
+    toolchain = TritonToolchain(sandbox)
+    environment = {**_environment(sandbox), "compiler": toolchain.version}
+    return TritonGates(toolchain, TritonCpuExecutor(sandbox), environment)
+
+
+_LANGUAGES: dict[str, Callable[[Settings, Sandbox], LanguageGates]] = {
+    "hip": _hip,
+    "triton": _triton,
+}
 
 
 def _environment(sandbox: Sandbox) -> dict[str, str | None]:

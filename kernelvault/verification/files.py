@@ -10,19 +10,25 @@ from typing import Any
 from kernelvault.errors import UsageError
 from kernelvault.problems import catalog
 from kernelvault.problems.catalog import ProblemSource
-from kernelvault.problems.prepare import PreparedProblem, prepare
+from kernelvault.problems.prepare import prepare
 from kernelvault.sandbox import open_sandbox
 from kernelvault.settings import Settings
 from kernelvault.spec.candidate import Candidate, make_candidate
 from kernelvault.spec.provenance import Provenance
 from kernelvault.spec.verification import Verification
 from kernelvault.verification.bundle import write_bundle
-from kernelvault.verification.correctness import Case
 from kernelvault.verification.factory import make_verifier
 from kernelvault.verification.report import record
+from kernelvault.verification.subject import subject_of
 
 MAX_CANDIDATE_BYTES = 1 << 20
-_LANGUAGE_OF_SUFFIX = {".hip": "hip", ".cpp": "hip", ".cu": "hip", ".cc": "hip"}
+_LANGUAGE_OF_SUFFIX = {
+    ".hip": "hip",
+    ".cpp": "hip",
+    ".cu": "hip",
+    ".cc": "hip",
+    ".py": "triton",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +44,6 @@ class VerifyReport:
 
     def to_json(self) -> dict[str, Any]:
         return record(self.verifications)
-
-
-def cases_of(prepared: PreparedProblem) -> tuple[Case, ...]:
-    """Every correctness workload of a problem with its arguments and expectations."""
-    return tuple(
-        Case(workload, prepared.arguments(workload), prepared.expected(workload))
-        for workload in prepared.workloads
-    )
 
 
 def verify_files(
@@ -65,13 +63,13 @@ def verify_files(
     made: Candidate = make_candidate(
         prepared.problem.problem_id, language, answer, provenance=provenance
     )
-    cases = cases_of(prepared)
-    verifications = verifier.verify(made, cases)
+    subject = subject_of(prepared)
+    verifications = verifier.verify(made, subject)
     report = VerifyReport(verifications, None)
     if report.exit_code == 0:
         return report
     root = settings.corpus / "bundles"
-    bundle = write_bundle(root, prepared.problem.source, made, verifications, cases)
+    bundle = write_bundle(root, prepared.problem.source, made, verifications, subject.cases)
     return VerifyReport(verifications, bundle)
 
 

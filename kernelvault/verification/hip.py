@@ -12,6 +12,7 @@ from kernelvault.hashing import content_id
 from kernelvault.toolchains.contract import CompileResult, Diagnostic, HostResult, Toolchain
 from kernelvault.verification import static_hip
 from kernelvault.verification.contract import Build, Evidence, TargetBuild
+from kernelvault.verification.subject import Subject
 
 
 class HipGates:
@@ -29,7 +30,7 @@ class HipGates:
         self.digest = content_id("toolchain", [toolchain.digest, executor.digest])
         self.environment = environment
 
-    def build(self, source: str, targets: Sequence[str]) -> Build:
+    def build(self, source: str, subject: Subject, targets: Sequence[str]) -> Build:
         findings = static_hip.parse_findings(source)
         if any(finding.severity == "reject" for finding in findings):
             return Build(static_hip.evidence(findings), (), None)

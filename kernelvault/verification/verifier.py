@@ -15,7 +15,7 @@ from kernelvault.spec.preset import Preset
 from kernelvault.spec.verification import Verdict, Verification, verification_id
 from kernelvault.verification import correctness
 from kernelvault.verification.contract import Build, Evidence, LanguageGates, TargetBuild
-from kernelvault.verification.correctness import Case
+from kernelvault.verification.subject import Subject
 
 # Raised by hand whenever a gate could judge the same candidate differently.
 GATE_CODE_VERSION = "2"
@@ -54,19 +54,19 @@ class Verifier:
             for target in (*self.targets, self.gates.run_target)
         }  # fmt: skip
 
-    def verify(self, candidate: Candidate, cases: Sequence[Case]) -> tuple[Verification, ...]:
+    def verify(self, candidate: Candidate, subject: Subject) -> tuple[Verification, ...]:
         """One verification per compile target and one for the tier's run target.
 
         Gates run in order; once one failed everywhere, later ones are `not_run` with the reason.
         """
         clock = Clock.now()
-        build = self.gates.build(candidate.source, self.targets)
+        build = self.gates.build(candidate.source, subject, self.targets)
         static = self._verdict("static", build.static)
         built = {target.target: target for target in build.targets}
         compiled = {
             target: self._compile_verdict(static, built.get(target)) for target in self.targets
         }
-        run = self._run(candidate, build, static, list(compiled.values()), cases)
+        run = self._run(candidate, build, static, list(compiled.values()), subject)
         made = [
             self._record(candidate, target, (static, verdict), built.get(target), clock)
             for target, verdict in compiled.items()
@@ -85,14 +85,16 @@ class Verifier:
         build: Build,
         static: Verdict,
         compiled: Sequence[Verdict],
-        cases: Sequence[Case],
+        subject: Subject,
     ) -> Verdict:
         if static.outcome != PASSED:
             return self._verdict("correctness", {"not_run": "the static gate failed"})
         if not any(verdict.outcome == PASSED for verdict in compiled):
             return self._verdict("correctness", {"not_run": "the compile gate did not pass"})
-        report = self.gates.run(candidate.source, build, [case.call() for case in cases])
-        return self._verdict("correctness", correctness.evidence(cases, report, self.preset))
+        calls = [case.call(subject.signature) for case in subject.cases]
+        report = self.gates.run(candidate.source, build, calls)
+        evidence = correctness.evidence(subject.cases, report, self.preset)
+        return self._verdict("correctness", evidence)
 
     def _verdict(self, gate: str, evidence: Evidence) -> Verdict:
         outcome = judge(gate, evidence, self.preset)

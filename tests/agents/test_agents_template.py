@@ -22,7 +22,8 @@ from kernelvault.settings import Settings, resolve
 from kernelvault.spec.candidate import make_candidate
 from kernelvault.spec.graph import Graph, GraphInput, GraphNode, GraphTensor
 from kernelvault.verification.factory import make_verifier
-from kernelvault.verification.files import cases_of, prepare
+from kernelvault.problems.prepare import prepare
+from kernelvault.verification.subject import subject_of
 from kernelvault.verification.report import failed_gate
 
 FAMILIES = ["gelu_exact", "sum_last_dim", "softmax_last_dim", "layer_norm", "linear_gelu"]
@@ -132,10 +133,10 @@ def judge_all(name_or_file: str, settings: Settings) -> list[tuple[str, str | No
     path = Path(name_or_file)
     source = catalog.from_file(path) if path.suffix else catalog.find(name_or_file)
     prepared = prepare(source, settings, sandbox)
-    outputs, cases, found = lower(prepared.graph), cases_of(prepared), []
+    outputs, subject, found = lower(prepared.graph), subject_of(prepared), []
     for schedule in schedules_for(dominant_kind(outputs)):
         code = generate(prepared.graph, outputs, "test", schedule)
-        made = verifier.verify(make_candidate(prepared.problem.problem_id, "hip", code), cases)
+        made = verifier.verify(make_candidate(prepared.problem.problem_id, "hip", code), subject)
         failure = failed_gate(made)
         found.append(
             (str(schedule.as_json()), failure and str(failure), made[0].code_object_sha256)

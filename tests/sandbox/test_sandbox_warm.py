@@ -20,9 +20,7 @@ LIMITS = Limits(wall_s=4, cpu_s=2, memory_bytes=256 * MiB, log_bytes=1 << 16)
 
 
 def job(preload: str = "warm_tasks") -> WarmJob:
-    from kernelvault.sandbox import zygote
-
-    mounts = {Path(sys.base_prefix), Path(sys.prefix), HERE, Path(zygote.__file__)}
+    mounts = {Path(sys.base_prefix), Path(sys.prefix), HERE}
     usable = tuple(Mount(path) for path in mounts if not path.is_relative_to("/usr"))
     return WarmJob(Path(sys.executable), preload, usable, {"PYTHONPATH": str(HERE)}, LIMITS)
 

@@ -9,7 +9,7 @@ from kernelvault.spec.preset import BASIC
 from kernelvault.spec.tensor import Tensor
 from kernelvault.spec.workload import Workload, workload_id
 from kernelvault.verification import correctness
-from kernelvault.verification.correctness import Case
+from kernelvault.verification.subject import Case
 
 
 class Given:

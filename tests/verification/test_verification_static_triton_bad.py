@@ -125,6 +125,7 @@ TOP = [
     ("class A(nn.Module, metaclass=M): pass", "decorator"),
     ("class A(nn.Module):\n    def state_dict(self): return {}", "harness_access"),
     ("class A(nn.Module):\n    def __getattr__(self, n): return 1", "harness_access"),
+    ("class A(nn.Module):\n    @staticmethod\n    def __init__(self): pass", "decorator"),
     ("class A(nn.Module):\n    import os", "module_level"),
     ("class A(print('hello')): pass", "module_level"),
     ("def f(x: print('hello')): pass", "module_level"),
@@ -294,6 +295,21 @@ class ModelNew(nn.Module):
         return module_fn(x)
 """
 
+INIT = [
+    ("self = torch.Tensor\n        self.to = abs", "rebinding"),
+    ("for self in (torch.Tensor,):\n            self.to = abs", "rebinding"),
+    ("def f(self):\n            self.to = abs\n        f(torch.Tensor)", "rebinding"),
+    ("[self for self in (torch.Tensor,)]", "rebinding"),
+    ("(lambda self: 1)(torch.Tensor)", "rebinding"),
+    ("self.t = torch.Tensor\n        self.t.to = abs", "state"),
+    ("self.k = kernel\n        self.k.pre_run_hooks.append(abs)", "kernel_internals"),
+    ("self.fn = kernel\n        self.k = self.fn.fn", "kernel_internals"),
+    ("self.linear.register_forward_hook(abs)", "attribute"),
+    ("KEPT[0] = self", "state"),
+    ("torch.empty = self", "state"),
+    ("torch.load('x')", "harness_access"),
+]
+
 FORWARD = [
     ("x = self.linear(x)", "tensor_compute"),
     ("x = self.linear.forward(x)", "tensor_compute"),
@@ -320,6 +336,10 @@ FORWARD = [
         ),
         *((in_kernel(code), rule) for code, rule in KERNEL),
         *((BASE + MODEL.replace("#FORWARD", code), rule) for code, rule in FORWARD),
+        *(
+            (at_top("KEPT = {}\n") + MODEL.replace("self.kept = {}", code), rule)
+            for code, rule in INIT
+        ),
     ],
     ids=lambda value: None if len(value) > 40 else value,
 )

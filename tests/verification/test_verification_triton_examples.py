@@ -16,8 +16,9 @@ from kernelvault.sandbox import open_sandbox
 from kernelvault.settings import Settings
 from kernelvault.spec.candidate import make_candidate
 from kernelvault.spec.provenance import Provenance
+from kernelvault.verification.subject import subject_of
 from kernelvault.verification.factory import make_verifier
-from kernelvault.verification.files import cases_of, read_candidate
+from kernelvault.verification.files import read_candidate
 from kernelvault.verification.report import joined
 
 FOLDER = Path(__file__).parents[1] / "triton_examples"
@@ -59,7 +60,7 @@ def verify(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Verify]:
         text = read_candidate(candidate)
         nowhere = Provenance("", "", candidate.name, "NOASSERTION")
         made = make_candidate(known.problem.problem_id, "triton", text, provenance=nowhere)
-        found = joined(verifier.verify(made, cases_of(known)))
+        found = joined(verifier.verify(made, subject_of(known)))
         return {
             target: [(v.gate, v.outcome, v.reason) for v in verdicts]
             for target, verdicts in found.items()

@@ -9,18 +9,11 @@ from pathlib import Path
 from kernelvault.errors import SandboxFault
 from kernelvault.execution.contract import Call, Fault, NoopReplay, RunReport
 from kernelvault.execution.cpu.build import DeviceLibrary, HostCompiler, open_emulator
-from kernelvault.execution.cpu.job import Report, read_report, touched_elements, write_job
+from kernelvault.execution.cpu.job import Report, read_report, write_job
+from kernelvault.execution.limits import stopped
+from kernelvault.execution.poison import touched_elements
 from kernelvault.sandbox.contract import Job, Limits, MiB, Mount, Sandbox, SandboxResult
 from kernelvault.toolchains.contract import HostResult
-
-_STOPPED = {
-    "timeout": ("timeout", "did not finish within {wall_s:g} s"),
-    "cpu_limit": ("timeout", "used more than {cpu_s} s of CPU time"),
-    "memory_limit": ("memory_limit", "used more than {memory_bytes} bytes of memory"),
-    "log_limit": ("output_flood", "printed more than {log_bytes} bytes"),
-    "output_limit": ("output_flood", "wrote more than {out_bytes} bytes of results"),
-}
-
 
 class HipCpuExecutor:
     """`Executor` for HIP on the CPU. Raises ToolchainMissing when the emulator cannot be built."""
@@ -58,9 +51,9 @@ class HipCpuExecutor:
             return RunReport(
                 report.results, Fault(fault.kind, message, fault.detail), None, facts, cpu_s
             )
-        seen = NoopReplay(
-            sum(result.launches for result in replay.results), touched_elements(replay.results)
-        )
+        written = (tensor for result in replay.results for tensor in result.outputs)
+        launches = sum(result.launches for result in replay.results)
+        seen = NoopReplay(launches, touched_elements(written))
         return RunReport(report.results, None, seen, facts, cpu_s)
 
     def job(self, device: bytes, host: bytes, calls: Sequence[Call], noop: bool = False) -> Job:
@@ -79,12 +72,8 @@ class HipCpuExecutor:
             raise SandboxFault(f"the runner could not do its part: {report.broken}")
         if report.fault is not None:
             return report.fault
-        if ran.ended in _STOPPED:
-            kind, text = _STOPPED[ran.ended]
-            limits = {name: getattr(self._limits, name) for name in Limits.__slots__}
-            return Fault(kind, text.format(**limits))
-        if ran.ended == "signalled":
-            return Fault("crash", f"died of signal {ran.signal}")
+        if (fault := stopped(ran, self._limits)) is not None:
+            return fault
         if not report.complete or len(report.results) != calls:
             return Fault("crash", f"ended early with exit code {ran.exit_code}")
         return None
@@ -92,7 +81,7 @@ class HipCpuExecutor:
 
 def _build_fault(device: DeviceLibrary) -> Fault:
     """Both targets compiled but the emulator's pass did not: something it does not cover."""
-    if device.ended in _STOPPED:
+    if device.ended not in ("exited", "signalled"):
         return Fault("build_failed", f"the emulator's compiler was stopped: {device.ended}")
     first = re.search(r"candidate\.hip:(\d+):\d+: error: (.{0,300})", device.log)
     text = f"line {first[1]}: {first[2]}" if first else device.log.strip()[:300]

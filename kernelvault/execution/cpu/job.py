@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelvault.execution.contract import Call, CallResult, Fault, OutputSpec
-from kernelvault.spec.tensor import FLOATING, STORAGE, Tensor, from_bytes
+from kernelvault.execution.poison import poison_byte
+from kernelvault.spec.tensor import STORAGE, Tensor, from_bytes
 
 # DLPack type codes: see abi.h.
 _CODES = {"float64": 2, "float32": 2, "float16": 2, "bfloat16": 4, "uint8": 1, "bool": 6}
@@ -22,11 +23,6 @@ _KINDS = frozenset(
     host_access guard_damaged launch_error divergent_barrier unsupported""".split()
 )
 _LINE = re.compile(r"(result|fault|fact|done|broken)\b ?(.*)")
-
-
-def poison_byte(dtype: str) -> int:
-    """What untouched outputs hold: NaN for floats, a conspicuous value for the rest."""
-    return 0xFF if dtype in FLOATING else 0xA5
 
 
 def write_job(calls: Sequence[Call]) -> tuple[str, dict[str, bytes]]:
@@ -130,14 +126,3 @@ def _fault(calls: Sequence[Call], rest: str) -> Fault:
     call = int(found[2])
     detail = {"workload_id": calls[call].workload_id} if 0 <= call < len(calls) else {}
     return Fault(found[1], found[3], detail)
-
-
-def touched_elements(results: Sequence[CallResult]) -> int:
-    """Output elements that no longer hold the poison."""
-    touched = 0
-    for result in results:
-        for tensor in result.outputs:
-            raw = np.frombuffer(tensor.data.tobytes(), dtype=np.uint8)
-            rows = raw.reshape(-1, tensor.data.dtype.itemsize)
-            touched += int((rows != poison_byte(tensor.dtype)).any(axis=1).sum())
-    return touched

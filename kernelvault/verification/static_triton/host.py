@@ -42,11 +42,17 @@ class HostChecker(Checker):
         self.received: frozenset[str] = frozenset()  # parameters
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:  # noqa: N802
+        self._only_self(node.args, node)
         inner = HostChecker(self.module, self.scopes, self.method)
         inner.function(node)
         for decorator in node.decorator_list:
             self.add("decorator", decorator, "nested functions take no decorators")
         self.findings += inner.findings
+
+    def _only_self(self, arguments: ast.arguments, node: ast.AST) -> None:
+        """Only a method's own `self` may be assigned to, so no inner function has another."""
+        if self.method is not None and any(a.arg == "self" for a in parameters(arguments)):
+            self.add("rebinding", node, "self is bound once, as the first parameter")
 
     def function(self, node: ast.FunctionDef) -> None:
         """Check a function's parameters and body; decorators are the caller's affair."""
@@ -140,7 +146,12 @@ class HostChecker(Checker):
         if name in host_names.HOST_DATA:
             text = f".{name}: data stays on the device and launches do not depend on values"
             self.add("host_data", node, text)
-        elif name in host_names.VALUE_ATTRIBUTES or _root_is_self(node):
+        elif name in host_names.VALUE_ATTRIBUTES:
+            return
+        elif name in host_names.KERNEL_INTERNALS:
+            text = f".{name}: launch with kernel[grid](...); the rest of a kernel is off limits"
+            self.add("kernel_internals", node, text)
+        elif self.method is not None and _root_is_self(node) and self._of_layer(name):
             return
         elif name in ("clone",):
             self.add(
@@ -150,6 +161,17 @@ class HostChecker(Checker):
             self.add("tensor_compute", node, f".{name}: {_NO_COMPUTE}")
         else:
             self.add("attribute", node, f".{name[:60]} is not on the list of accepted attributes")
+
+    def _of_layer(self, name: str) -> bool:
+        """Whether a name is on a layer or submodule kept on `self`."""
+        if name in host_names.LAYER_ATTRIBUTES or name in self.module.members:
+            return True
+        return self.in_init and name in host_names.INITIALISERS
+
+    def visit_Name(self, node: ast.Name) -> None:  # noqa: N802
+        if self.method is not None and node.id == "self" and not isinstance(node.ctx, ast.Load):
+            self.add("rebinding", node, "self is bound once, as the first parameter")
+        super().visit_Name(node)
 
     # Calls and operators.
 
@@ -269,6 +291,7 @@ class HostChecker(Checker):
 
     def visit_Lambda(self, node: ast.Lambda) -> None:  # noqa: N802
         self.fresh((a.arg for a in parameters(node.args)), node)
+        self._only_self(node.args, node)
         self.check_defaults(node.args)
         self.visit(node.args)
         outer, inside = self.scopes, self.in_function

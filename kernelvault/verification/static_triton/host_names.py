@@ -63,6 +63,22 @@ VALUE_ATTRIBUTES = frozenset(
     major minor total_memory gcnArchName arch backend kwargs all_kwargs num_warps num_stages
     num_ctas min max eps tiny bits smallest_normal value""".split()
 )
+# Attributes of the layers whose weights a ModelNew keeps.
+LAYER_ATTRIBUTES = frozenset(
+    """weight bias in_features out_features eps kernel_size padding dilation groups in_channels
+    out_channels num_features running_mean running_var momentum normalized_shape num_groups
+    num_channels affine embedding_dim num_embeddings negative_slope p inplace hidden_size
+    input_size num_layers ceil_mode output_padding alpha beta elementwise_affine bidirectional
+    weight_ih_l0 weight_hh_l0 bias_ih_l0 bias_hh_l0 in_proj_weight in_proj_bias out_proj
+    num_heads embed_dim head_dim num_parameters training padding_idx""".split()
+)
+INITIALISERS = frozenset("normal_ uniform_ zero_ fill_ copy_ trunc_normal_".split())
+KERNEL_INTERNALS = frozenset(
+    """fn base_fn cache device_caches run warmup pre_run_hooks add_pre_run_hook params module
+    arg_names used_global_vals preload hash src raw_src configs pre_hook post_hook best_config
+    perf_model early_config_prune bench prune_configs restore_value reset_to_zero rewriter
+    rewrite asm function metadata""".split()
+)
 MUTATORS = frozenset(
     """append extend insert pop popitem remove clear setdefault update add discard sort
     reverse""".split()

@@ -131,6 +131,10 @@ def _method(node: ast.FunctionDef, module: Module) -> Iterator[Finding]:
         yield Finding("harness_access", "reject", node.lineno, text)
     plain = [d for d in node.decorator_list if isinstance(d, ast.Name) and d.id in _PLAIN]
     static = len(plain) > 0
+    if name == "__init__" and node.decorator_list:
+        yield Finding("decorator", "reject", node.lineno, "__init__ takes no decorators")
+    if any(a.arg == "self" for a in [*node.args.posonlyargs, *node.args.args][1:]):
+        yield Finding("rebinding", "reject", node.lineno, "self is the first parameter only")
     others = [d for d in node.decorator_list if d not in plain]
     yield from _decorators(others, module, _HOST_DECORATORS)
     first = [*node.args.posonlyargs, *node.args.args][:1]

@@ -1,0 +1,163 @@
+"""Runs Triton candidates on the emulated tier: Triton's own interpreter, repaired and guarded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kernelvault.errors import SandboxFault
+from kernelvault.execution.contract import Call, CallResult, Fault, NoopReplay, RunReport
+from kernelvault.execution.limits import stopped
+from kernelvault.execution.poison import touched_elements
+from kernelvault.hashing import content_id, sha256_bytes
+from kernelvault.sandbox import Limits, Sandbox, Task, WarmJob
+from kernelvault.sandbox.python import import_path, interpreter, python_mounts
+from kernelvault.spec.tensor import Tensor, from_bytes
+from kernelvault.toolchains.triton.toolchain import INSIDE as SHARED
+from kernelvault.toolchains.triton.toolchain import inside_digest
+
+MiB = 1 << 20
+INSIDE = Path(__file__).parent / "inside"
+LIMITS = Limits(wall_s=60, cpu_s=40, memory_bytes=6144 * MiB, out_bytes=256 * MiB, processes=128)
+_TASK = "kernelvault.execution.triton.inside.run_task"
+_KINDS = frozenset(("unsupported", "out_of_bounds", "host_compute", "wrong_output", "error"))
+
+
+class TritonCpuExecutor:
+    """Holds one warm sandbox; raises ToolchainMissing when torch or Triton is not installed."""
+
+    tier = "emulated"
+    target = "wave64"
+
+    def __init__(self, sandbox: Sandbox, limits: Limits = LIMITS) -> None:
+        code = {
+            str(path.relative_to(INSIDE)): sha256_bytes(path.read_bytes())
+            for path in sorted(INSIDE.rglob("*.py"))
+        }
+        self.digest = content_id("triton-interpreter", [code, inside_digest()])
+        self._limits = limits
+        self._warm = sandbox.warm(
+            WarmJob(
+                python=interpreter(),
+                preload=_TASK,
+                mounts=python_mounts((SHARED, INSIDE), ("torch", "triton", "numpy")),
+                env={
+                    "PYTHONPATH": import_path(),
+                    "PYTHONHASHSEED": "0",
+                    "TRITON_INTERPRET": "1",
+                    "TRITON_HOME": "/tmp",
+                },
+                limits=limits,
+            )
+        )
+
+    def run(self, source: str, calls: Sequence[Call]) -> RunReport:
+        """Run every call twice and once with launches disabled; the first fault ends the run.
+
+        Raises SandboxFault when the sandbox or our own code in it fails.
+        """
+        inputs = _inputs(source, calls)
+        ran = self._warm.run(Task(f"{_TASK}:run", ("{in}", "{out}"), inputs))
+        if (fault := stopped(ran, self._limits)) is not None:
+            return RunReport((), fault, None, {}, ran.cpu_s)
+        report = _report(ran.files, ran.log, ran.exit_code)
+        results, noops = _results(report, calls, ran.files)
+        fault = _fault(report)
+        if fault is None and len(results) != len(calls):
+            fault = Fault("crash", "the run's report is not readable")
+        facts = {
+            "interpreter_cpu_s": round(float(report["cpu_s"]), 3),
+            "configs": int(report["configs"]),
+            "configs_run": int(report["configs_run"]),
+            "deterministic": all(result.deterministic for result in results),
+        }
+        launches = sum(int(item["noop_launches"]) for item in report["results"])
+        seen = NoopReplay(launches, touched_elements(noops)) if fault is None else None
+        return RunReport(results, fault, seen, facts, ran.cpu_s)
+
+    def close(self) -> None:
+        """End the warm sandbox."""
+        self._warm.close()
+
+
+def _inputs(source: str, calls: Sequence[Call]) -> dict[str, bytes]:
+    """The task's files; calls that share a tensor object share its file."""
+    files = {"candidate.py": source.encode("utf-8", "replace")}
+    names: dict[int, str] = {}
+    listed = []
+    for call in calls:
+        tensors = []
+        for tensor in call.inputs:
+            name = names.setdefault(id(tensor), f"tensor{len(names)}.bin")
+            files[name] = tensor.data.tobytes()
+            tensors.append([name, tensor.dtype, list(tensor.shape)])
+        listed.append(
+            {
+                "workload_id": call.workload_id,
+                "inputs": tensors,
+                "scalars": list(call.scalars),
+                "outputs": [[spec.dtype, list(spec.shape)] for spec in call.outputs],
+            }
+        )
+    signature = calls[0].signature
+    job = {
+        "tensors": [[spec.name, spec.kind] for spec in signature.inputs],
+        "scalars": [spec.name for spec in signature.scalars],
+        "calls": listed,
+    }
+    return {**files, "job.json": json.dumps(job).encode()}
+
+
+def _report(files: Mapping[str, bytes], log: bytes, exit_code: int | None) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(files["report.json"])
+    except (KeyError, ValueError) as error:
+        text = log.decode(errors="replace").strip()
+        if "Traceback" not in text:
+            crash = {"kind": "error", "message": f"ended the process with exit code {exit_code}"}
+            return {"fault": crash, "results": [], "cpu_s": 0.0, "configs": 1, "configs_run": 1}
+        last = text.splitlines()[-1][:300]
+        raise SandboxFault(f"the Triton run task left no report: {last}") from error
+    return found
+
+
+def _fault(report: Mapping[str, Any]) -> Fault | None:
+    told = report["fault"]
+    if told is None:
+        return None
+    kind = told["kind"] if told["kind"] in _KINDS else "error"
+    detail = {"workload_id": told["workload_id"]} if told.get("workload_id") else {}
+    return Fault(kind, str(told["message"]), detail)
+
+
+def _results(
+    report: Mapping[str, Any], calls: Sequence[Call], files: Mapping[str, bytes]
+) -> tuple[tuple[CallResult, ...], list[Tensor]]:
+    """Results in call order, and the outputs of the replays without launches."""
+    results: list[CallResult] = []
+    noops: list[Tensor] = []
+    for index, (call, told) in enumerate(zip(calls, report["results"], strict=False)):
+        outputs = _outputs("out", index, call, files)
+        replayed = _outputs("noop", index, call, files)
+        if outputs is None or replayed is None:
+            break
+        noops += replayed
+        results.append(
+            CallResult(
+                call.workload_id, tuple(outputs), bool(told["deterministic"]), int(told["launches"])
+            )
+        )
+    return tuple(results), noops
+
+
+def _outputs(what: str, index: int, call: Call, files: Mapping[str, bytes]) -> list[Tensor] | None:
+    found = []
+    for position, spec in enumerate(call.outputs):
+        raw = files.get(f"{what}_{index}_{position}.bin")
+        try:
+            found.append(from_bytes(spec.dtype, spec.shape, raw or b""))
+        except ValueError:
+            return None
+    return found

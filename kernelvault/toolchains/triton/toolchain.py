@@ -1,0 +1,191 @@
+"""Compiles every kernel a Triton candidate launches, exactly as launched, for AMD targets."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from kernelvault.errors import SandboxFault, ToolchainMissing
+from kernelvault.hashing import content_id, sha256_bytes
+from kernelvault.sandbox import Limits, Sandbox, SandboxResult, Task, WarmJob
+from kernelvault.sandbox.python import import_path, interpreter, python_mounts
+from kernelvault.spec.problem import Signature
+from kernelvault.spec.verification import KernelUsage
+from kernelvault.toolchains.triton.contract import ArgumentShapes, TritonCompile
+from kernelvault.toolchains.triton.usage import kernel_usage
+
+MiB = 1 << 20
+INSIDE = Path(__file__).parent / "inside"
+LIMITS = Limits(wall_s=90.0, cpu_s=60, memory_bytes=6144 * MiB, out_bytes=128 * MiB, processes=128)
+# Configurations of one autotuner that are compiled for the native size; evidence says when there
+# were more.
+TUNE_LIMIT = 24
+_PRELOAD = "kernelvault.toolchains.triton.inside.compile_task"
+_LOG = 2000
+_STOPPED = {
+    "timeout": ("timeout", "compiling did not finish within {wall_s:g} s"),
+    "cpu_limit": ("timeout", "compiling used more than {cpu_s} s of CPU time"),
+    "memory_limit": ("memory_limit", "compiling used more than {memory_bytes} bytes of memory"),
+    "log_limit": ("output_flood", "compiling printed more than {log_bytes} bytes"),
+    "output_limit": ("output_flood", "compiling wrote more than {out_bytes} bytes"),
+}
+
+
+@cache
+def inside_digest() -> str:
+    """What results depend on: our code in the sandbox, torch, Triton, Python."""
+    code = {path.name: sha256_bytes(path.read_bytes()) for path in sorted(INSIDE.glob("*.py"))}
+    try:
+        versions = [version(name) for name in ("torch", "triton")]
+    except PackageNotFoundError as error:
+        step = "pip install 'torch>=2.11' 'triton>=3.6,<3.9'"
+        raise ToolchainMissing(f"{error.name} is not installed", step) from error
+    return content_id("triton-inside", [code, versions, ".".join(map(str, sys.version_info[:2]))])
+
+
+class TritonToolchain:
+    """Holds one warm sandbox; raises ToolchainMissing when torch or Triton is not installed."""
+
+    language = "triton"
+
+    def __init__(self, sandbox: Sandbox, limits: Limits = LIMITS) -> None:
+        self.digest = content_id("triton-toolchain", [inside_digest(), TUNE_LIMIT])
+        self.version = f"triton {version('triton')}"
+        self._limits = limits
+        self._warm = sandbox.warm(
+            WarmJob(
+                python=interpreter(),
+                preload=_PRELOAD,
+                mounts=python_mounts((INSIDE,), ("torch", "triton")),
+                env={
+                    "PYTHONPATH": import_path(),
+                    "PYTHONHASHSEED": "0",
+                    "TRITON_HOME": "/tmp",
+                    # Line tables would put this machine's paths into code objects.
+                    "TRITON_DISABLE_LINE_INFO": "1",
+                },
+                limits=limits,
+            )
+        )
+
+    def compile(
+        self,
+        source: str,
+        signature: Signature,
+        workloads: Sequence[ArgumentShapes],
+        targets: Sequence[str],
+    ) -> tuple[TritonCompile, ...]:
+        """Compile for each target; one result a target, in order.
+
+        Raises SandboxFault when the sandbox or our own code in it fails.
+        """
+        job = {
+            "tensors": [[spec.name, spec.kind] for spec in signature.inputs],
+            "scalars": [spec.name for spec in signature.scalars],
+            "tune_limit": TUNE_LIMIT,
+            "workloads": [
+                {
+                    "workload_id": workload.workload_id,
+                    "inputs": [[dtype, list(shape)] for dtype, shape in workload.inputs],
+                    "scalars": list(workload.scalars),
+                    "native": workload.native,
+                }
+                for workload in workloads
+            ],
+        }
+        inputs = {
+            "candidate.py": source.encode("utf-8", "replace"),
+            "job.json": json.dumps(job).encode(),
+        }
+        return tuple(self._compile(target, inputs) for target in targets)
+
+    def close(self) -> None:
+        """End the warm sandbox."""
+        self._warm.close()
+
+    def _compile(self, target: str, inputs: Mapping[str, bytes]) -> TritonCompile:
+        ran = self._warm.run(Task(f"{_PRELOAD}:compile_for", (target, "{in}", "{out}"), inputs))
+        began = time.process_time()
+        log = ran.log.decode(errors="replace")[-_LOG:]
+        if (error := self._stopped(ran, log)) is not None:
+            return TritonCompile(target, error, (), None, (), (), {}, {}, (), log, ran.cpu_s, 0.0)
+        report = _report(ran, log)
+        kernels = _kernels(target, report, ran.files)
+        return TritonCompile(
+            target=target,
+            error=report["error"],
+            kernels=kernels,
+            code_object_sha256=_digest(ran.files),
+            launches=tuple(report["launches"]),
+            refused=tuple(report["refused"]),
+            tuned=report["tuned"],
+            aten=report["aten"],
+            host_compute=tuple(report["host_compute"]),
+            log=log,
+            cpu_s=ran.cpu_s,
+            evidence_s=time.process_time() - began,
+        )
+
+    def _stopped(self, ran: SandboxResult, log: str) -> dict[str, Any] | None:
+        if ran.ended in _STOPPED:
+            kind, text = _STOPPED[ran.ended]
+            limits = {name: getattr(self._limits, name) for name in Limits.__slots__}
+            return {"kind": kind, "message": text.format(**limits), "line": 0}
+        if ran.ended == "signalled":
+            told = [line for line in log.splitlines() if "error" in line.lower()]
+            why = f": {told[0].strip()[:300]}" if told else ""
+            message = f"compiling died of signal {ran.signal}{why}"
+            return {"kind": "crash", "message": message, "line": 0}
+        return None
+
+
+def _report(ran: SandboxResult, log: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(ran.files["report.json"])
+    except (KeyError, ValueError) as error:
+        last = (log.strip().splitlines() or ["no message"])[-1][:300]
+        if ran.exit_code and "Traceback" not in log:
+            message = f"the host code ended the process with exit code {ran.exit_code}"
+            return _empty({"kind": "crash", "message": message, "line": 0})
+        raise SandboxFault(f"the Triton compile task left no report: {last}") from error
+    return found
+
+
+def _empty(error: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "error": error, "launches": [], "kernels": [], "refused": [], "tuned": {},
+        "aten": {}, "host_compute": [],
+    }  # fmt: skip
+
+
+def _kernels(
+    target: str, report: Mapping[str, Any], files: Mapping[str, bytes]
+) -> tuple[KernelUsage, ...]:
+    """Usage of each compiled kernel; one name may be compiled in several specialisations."""
+    labels = _labels(report)
+    return tuple(
+        kernel_usage(label, target, files[f"{index}.amdgcn"].decode(), compiled)
+        for index, (label, compiled) in enumerate(zip(labels, report["kernels"], strict=True))
+    )
+
+
+def _labels(report: Mapping[str, Any]) -> list[str]:
+    names = [kernel["name"] for kernel in report["kernels"]]
+    counts: dict[str, int] = {}
+    labels = []
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        labels.append(name if names.count(name) == 1 else f"{name}#{counts[name]}")
+    return labels
+
+
+def _digest(files: Mapping[str, bytes]) -> str | None:
+    """One digest over all code objects, in the order in which they were first launched."""
+    names = sorted((n for n in files if n.endswith(".hsaco")), key=lambda n: int(n.split(".")[0]))
+    return sha256_bytes(b"".join(files[name] for name in names)) if names else None
