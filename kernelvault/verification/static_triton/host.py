@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from kernelvault.verification.static_triton import host_names
+from kernelvault.verification.static_triton.aliasing import bindings, calls, root_is_self, roots
 from kernelvault.verification.static_triton.checker import Checker
 from kernelvault.verification.static_triton.model import (
     Module,
@@ -79,8 +79,8 @@ class HostChecker(Checker):
     def _shared(self, node: ast.FunctionDef) -> frozenset[str]:
         """Locals that name part of a module-level container, of `self` or of a parameter."""
         handed: dict[str, set[str]] = {}  # name -> names assigned from it
-        for target, value in _bindings(node):
-            for root in _roots(value):
+        for target, value in bindings(node):
+            for root in roots(value):
                 handed.setdefault(root, set()).update(names_of(target))
         todo = [root for root in handed if self._outlives(root)]
         found: set[str] = set()
@@ -123,7 +123,7 @@ class HostChecker(Checker):
             if name.startswith("__") or not (api or known):
                 self.add("attribute", node, f"self.{name[:60]} is set nowhere in __init__")
             return False
-        if name == "__init__" and self.in_init and _calls(value, "super"):
+        if name == "__init__" and self.in_init and calls(value, "super"):
             self.arguments_of(value)
             return False
         if isinstance(value, ast.Name) and not self.is_local(value.id):
@@ -151,7 +151,7 @@ class HostChecker(Checker):
         elif name in host_names.KERNEL_INTERNALS:
             text = f".{name}: launch with kernel[grid](...); the rest of a kernel is off limits"
             self.add("kernel_internals", node, text)
-        elif self.method is not None and _root_is_self(node) and self._of_layer(name):
+        elif self.method is not None and root_is_self(node) and self._of_layer(name):
             return
         elif name in ("clone",):
             self.add(
@@ -201,7 +201,7 @@ class HostChecker(Checker):
         on_self = isinstance(value, ast.Name) and value.id == "self" and self.method is not None
         if on_self and not self.in_init and name not in self.module.methods:
             self.add("tensor_compute", call, f"self.{name[:60]}(...): {_NO_COMPUTE}")
-        elif not on_self and _root_is_self(function) and not self.in_init:
+        elif not on_self and root_is_self(function) and not self.in_init:
             allowed = name in host_names.VALUE_ATTRIBUTES
             if not allowed and name not in host_names.HOST_DATA and name != "clone":
                 self.add("tensor_compute", call, f".{name[:60]}(...): {_NO_COMPUTE}")
@@ -272,7 +272,7 @@ class HostChecker(Checker):
 
     def mutation(self, target: ast.expr, node: ast.AST, how: str) -> None:
         """A change in place of what `target` names: allowed on the function's own containers."""
-        for name in _roots(target):
+        for name in roots(target):
             if not self.is_local(name) or (self._outlives(name) and not self.in_init):
                 text = f"{name[:60]}{how} changes an object that outlives the call; {_STATE}"
                 self.add("state", node, text)
@@ -312,48 +312,3 @@ class HostChecker(Checker):
                 self.add(rule, call, text)
         for statement in node.body:
             self.visit(statement)
-
-
-def _bindings(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Pairs of target and value of a function's assignments and loops."""
-    for item in ast.walk(function):
-        pairs: list[tuple[ast.expr, ast.expr]] = []
-        if isinstance(item, ast.Assign):
-            pairs = [(target, item.value) for target in item.targets]
-        elif isinstance(item, ast.AnnAssign | ast.NamedExpr) and item.value is not None:
-            pairs = [(item.target, item.value)]
-        elif isinstance(item, ast.For | ast.comprehension):
-            pairs = [(item.target, item.iter)]
-        for target, value in pairs:
-            if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
-                yield from ((target, element) for element in value.elts)
-            else:
-                yield target, value
-
-
-def _roots(node: ast.expr) -> set[str]:
-    """Names whose object an expression may hand out without a copy."""
-    if isinstance(node, ast.Name):
-        return {node.id}
-    if isinstance(node, ast.Attribute | ast.Subscript | ast.Starred | ast.NamedExpr):
-        return _roots(node.value)
-    if isinstance(node, ast.Call):
-        found = _roots(node.func) if isinstance(node.func, ast.Attribute) else set()
-        if isinstance(node.func, ast.Name) and node.func.id in ("iter", "next", "zip", "enumerate"):
-            found = set().union(*(_roots(a) for a in node.args))
-        return found
-    if isinstance(node, ast.IfExp):
-        return _roots(node.body) | _roots(node.orelse)
-    if isinstance(node, ast.BoolOp):
-        return set().union(*(_roots(value) for value in node.values))
-    return set()
-
-
-def _root_is_self(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name) and node.id == "self"
-
-
-def _calls(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
