@@ -112,7 +112,10 @@ def _clamp(self: Any, x: Handle, low: Handle, high: Handle, propagate_nan: Any) 
 
 
 def _select(self: Any, condition: Handle, left: Handle, right: Handle) -> Handle:
-    return handle(np.where(condition.data, left.data, right.data), left.dtype)
+    other = right.data
+    if other.dtype != left.data.dtype:  # the language mixes signed and unsigned bits in atomic_min
+        other = other.view(left.data.dtype)
+    return handle(np.where(condition.data, left.data, other), left.dtype)
 
 
 def _fabs(self: Any, value: Handle) -> Handle:

@@ -106,6 +106,15 @@ def bind_language() -> dict[int, Any]:
             binder.put(owner, name, _hint)
         for name in ("reduce", "associative_scan", "map_elementwise"):
             binder.put(owner, name, getattr(combine, name))
+    scaled = tl.core.dot_scaled
+
+    def dot_scaled(a: Any, a_scale: Any, a_style: Any, b: Any, b_scale: Any, b_style: Any,
+                   *rest: Any, **options: Any) -> Any:  # fmt: skip
+        styles = (tl.constexpr(a_style), tl.constexpr(b_style))  # the language reads `.value`
+        return scaled(a, a_scale, styles[0], b, b_scale, styles[1], *rest, **options)
+
+    for owner in (tl.core, tl):
+        binder.put(owner, "dot_scaled", dot_scaled)
     for name in ("reduce", "associative_scan"):
         setattr(tl.tensor, name, getattr(combine, name))
     for name, value in (("__index__", _scalar), ("__int__", _scalar), ("__bool__", _bool),

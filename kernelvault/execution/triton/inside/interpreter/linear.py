@@ -42,8 +42,43 @@ def dot(xf32: bool) -> Any:
     return method
 
 
-def _dot_scaled(self: Any, a: Handle, *rest: Any) -> Handle:
-    refuse("dot_scaled", a.dtype)
+FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=np.float32)
+GROUP = 32  # elements along K that share an e8m0 scale
+
+
+def _microscaled(value: Handle, scale: Handle | None, style: Any, packed_k: bool) -> Array:
+    """The left operand's values, [.., M, K], times their scales, [.., M, K / 32]."""
+    if style == ir.ScaleDotElemTypeTY.E2M1:
+        if not packed_k:
+            refuse("dot_scaled", "e2m1", "packed along another dimension than K")
+        nibbles = np.stack([value.data & 15, value.data >> 4], axis=-1)
+        nibbles = nibbles.reshape(*value.data.shape[:-1], -1)
+        data: Array = np.where(nibbles & 8, -FP4[nibbles & 7], FP4[nibbles & 7])
+    elif style == ir.ScaleDotElemTypeTY.FP16:
+        refuse("dot_scaled", "fp16", "targets widen the other operand differently")
+    else:
+        data = numbers(value)
+    if scale is None:
+        return data
+    if scale.dtype.scalar not in (tl.uint8, tl.int8):
+        refuse("dot_scaled", scale.dtype, "a scale that is not e8m0")
+    exponent = scale.data.view(np.uint8)
+    factor = np.where(exponent == 255, np.nan, np.exp2(exponent.astype(np.float64) - 127))
+    return np.asarray(data * np.repeat(factor, GROUP, axis=-1), dtype=np.float32)
+
+
+def _transposed(value: Handle) -> Handle:
+    return handle(np.swapaxes(value.data, -1, -2), value.dtype)
+
+
+def _dot_scaled(
+    self: Any, a: Handle, a_scale: Handle | None, a_style: Any,
+    b: Handle, b_scale: Handle | None, b_style: Any,
+    fast_math: bool, a_packed_k: bool, b_packed_k: bool, acc: Handle,
+) -> Handle:  # fmt: skip
+    left = _microscaled(a, a_scale, a_style, a_packed_k)
+    right = np.swapaxes(_microscaled(_transposed(b), b_scale, b_style, b_packed_k), -1, -2)
+    return rounded(np.matmul(left, right) + acc.data, acc.dtype)
 
 
 def _histogram(self: Any, data: Handle, bins: int, mask: Handle | None) -> Handle:
