@@ -391,6 +391,12 @@ def test_a_model_that_only_keeps_weights_passes() -> None:
     assert rejects(BASE + MODEL.replace("#FORWARD", "w = self.linear.weight")) == set()
 
 
+def test_methods_of_the_model_may_have_any_plain_name() -> None:
+    method = "\n    def insert(self, x):\n        return x\n"
+    code = "layer = self.linear\n        w = self.insert(layer.weight)"
+    assert rejects(BASE + MODEL.replace("#FORWARD", code) + method) == set()
+
+
 def test_odd_strings_and_print_are_suspicious_only() -> None:
     source = in_host(f"print('{'QUJD' * 100}')")
     found = {(f.rule, f.severity) for f in static_triton.parse_findings(source, 1, 0)}

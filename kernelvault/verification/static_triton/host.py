@@ -146,7 +146,7 @@ class HostChecker(Checker):
         if name in host_names.HOST_DATA:
             text = f".{name}: data stays on the device and launches do not depend on values"
             self.add("host_data", node, text)
-        elif name in host_names.VALUE_ATTRIBUTES:
+        elif name in host_names.VALUE_ATTRIBUTES or name in host_names.LAYER_ATTRIBUTES:
             return
         elif name in host_names.KERNEL_INTERNALS:
             text = f".{name}: launch with kernel[grid](...); the rest of a kernel is off limits"
@@ -164,9 +164,7 @@ class HostChecker(Checker):
 
     def _of_layer(self, name: str) -> bool:
         """Whether a name is on a layer or submodule kept on `self`."""
-        if name in host_names.LAYER_ATTRIBUTES or name in self.module.members:
-            return True
-        return self.in_init and name in host_names.INITIALISERS
+        return name in self.module.members or (self.in_init and name in host_names.INITIALISERS)
 
     def visit_Name(self, node: ast.Name) -> None:  # noqa: N802
         if self.method is not None and node.id == "self" and not isinstance(node.ctx, ast.Load):
@@ -207,7 +205,8 @@ class HostChecker(Checker):
                 self.add("tensor_compute", call, f".{name[:60]}(...): {_NO_COMPUTE}")
         if name in ("max", "min"):
             self.add("tensor_compute", call, f".{name}(...): {_NO_COMPUTE}")
-        if name in host_names.MUTATORS:
+        own_method = on_self and name in self.module.methods
+        if name in host_names.MUTATORS and not own_method:
             self.mutation(value, call, f".{name}(...)")
         if name == "type" or (name == "to" and not self._device_move(call)):
             self.add("tensor_compute", call, f".{name}: convert in a kernel; host code moves only")
