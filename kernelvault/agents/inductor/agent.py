@@ -1,0 +1,42 @@
+"""The Inductor agent: Triton kernels as PyTorch's compiler writes them, made self-contained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelvault.agents.contract import ProblemView, Proposal, Turn
+from kernelvault.agents.inductor.job import answers
+from kernelvault.agents.inductor.variants import VARIANTS
+from kernelvault.sandbox import Sandbox
+from kernelvault.settings import Settings
+
+# Kernel text is PyTorch's work: the licence goes wherever a candidate goes.
+ORIGIN = "Torch Inductor (PyTorch, BSD-3-Clause)"
+
+
+class InductorAgent:
+    """Proposes each variant's source once; deterministic for one version of torch and Triton.
+
+    A problem for which no variant has a source gets a single proposal that says why. A variant
+    without one is left out where others have one.
+    """
+
+    name = "inductor"
+    version = "1"
+    language = "triton"
+
+    def __init__(self, settings: Settings, sandbox: Sandbox) -> None:
+        self._settings, self._sandbox = settings, sandbox
+
+    def propose(self, problem: ProblemView, history: Sequence[Turn]) -> Proposal | None:
+        """The next variant that differs from all before it, None when there is none left."""
+        if any(turn.proposal.source is None for turn in history):
+            return None
+        seen = {turn.proposal.source for turn in history}
+        found = answers(problem, self._settings, self._sandbox)
+        for variant, answer in zip(VARIANTS, found, strict=True):
+            if answer.source is not None and answer.source not in seen:
+                return Proposal(answer.source, {**variant.as_json(), "derived_from": ORIGIN})
+        if history:
+            return None
+        return Proposal(None, {"derived_from": ORIGIN}, found[0].reason)

@@ -1,0 +1,131 @@
+"""Runs the writer in the sandbox, once for each problem, and keeps its answers."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kernelvault.agents.contract import ProblemView
+from kernelvault.agents.inductor.names import tensor_names
+from kernelvault.agents.inductor.variants import VARIANTS
+from kernelvault.errors import InfrastructureError
+from kernelvault.hashing import canonical_json, content_id, sha256_bytes
+from kernelvault.sandbox import Job, Limits, Sandbox, SandboxResult
+from kernelvault.sandbox.python import import_path, interpreter, python_mounts
+from kernelvault.settings import Settings
+from kernelvault.spec.rows import plain
+
+MiB = 1 << 20
+LIMITS = Limits(
+    wall_s=240.0,
+    cpu_s=120,
+    memory_bytes=4096 * MiB,
+    tmp_bytes=128 * MiB,
+    out_bytes=8 * MiB,
+)
+_OWN = Path(__file__).parent
+_TOO_MUCH = ("timeout", "cpu_limit", "memory_limit", "output_limit")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the writer made of one variant: a source, or (None) the reason why there is none."""
+
+    source: str | None
+    reason: str = ""
+
+
+def answers(problem: ProblemView, settings: Settings, sandbox: Sandbox) -> tuple[Answer, ...]:
+    """One answer for each of `VARIANTS`; raises InfrastructureError when torch is missing or the
+    writer dies of something other than the graph, SandboxFault when the sandbox does."""
+    task = _task(problem)
+    key = content_id("inductor", [task, writer_digest()])
+    place = settings.cache / "inductor" / f"{key}.json"
+    known = _read(place)
+    if known is None:
+        known = _run(task, sandbox)
+        _write(place, known)
+    return known
+
+
+@cache
+def writer_digest() -> str:
+    """What an answer depends on besides the task: this package, torch, Triton and Python."""
+    files = sorted(_OWN.rglob("*.py"))
+    code = {str(path.relative_to(_OWN)): sha256_bytes(path.read_bytes()) for path in files}
+    try:
+        versions = [importlib.metadata.version(name) for name in ("torch", "triton")]
+    except importlib.metadata.PackageNotFoundError as error:
+        step = "pip install torch triton into this environment"
+        raise InfrastructureError(f"{error.name} is not installed", step) from error
+    return content_id("inductor-writer", [code, versions, list(sys.version_info[:3])])
+
+
+def _task(problem: ProblemView) -> dict[str, Any]:
+    known = problem.problem
+    title = re.sub(r"[^\w (),.+-]", " ", f"{known.name} ({known.family}).")
+    return {
+        "title": title,
+        "inputs": list(tensor_names([spec.name for spec in known.signature.inputs])),
+        "domain": {s.symbol: [s.minimum, s.maximum] for s in known.domain.symbols},
+        "graph": plain(problem.graph),
+        "variants": [variant.as_json() for variant in VARIANTS],
+    }
+
+
+def _read(place: Path) -> tuple[Answer, ...] | None:
+    try:
+        found = tuple(Answer(**entry) for entry in json.loads(place.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None  # not there, or damaged: it is made again
+    return found if len(found) == len(VARIANTS) else None
+
+
+def _write(place: Path, found: tuple[Answer, ...]) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = place.with_suffix(f".{os.getpid()}")
+    temporary.write_bytes(canonical_json([plain(answer) for answer in found]))
+    temporary.replace(place)
+
+
+def _run(task: Mapping[str, Any], sandbox: Sandbox) -> tuple[Answer, ...]:
+    module = "kernelvault.agents.inductor.writer"
+    job = Job(
+        argv=(str(interpreter()), "-P", "-s", "-m", module, "/in", "/out"),
+        inputs={"task.json": json.dumps(task).encode()},
+        mounts=python_mounts((_OWN,), ("torch", "triton")),
+        env={
+            "PYTHONPATH": import_path(),
+            "PYTHONHASHSEED": "0",
+            "OMP_NUM_THREADS": "1",
+            "HOME": "/tmp",
+            "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor",
+            "TRITON_CACHE_DIR": "/tmp/triton",
+        },
+        limits=LIMITS,
+    )
+    return _answers(sandbox.run(job))
+
+
+def _answers(result: SandboxResult) -> tuple[Answer, ...]:
+    log = result.log.decode(errors="replace").strip()
+    last = log.splitlines()[-1][:300] if log else "no message"
+    if result.ok and "answers.json" in result.files:
+        entries = json.loads(result.files["answers.json"])
+        return tuple(Answer(entry.get("source"), entry.get("reason", "")) for entry in entries)
+    if result.ended in _TOO_MUCH:
+        reason = f"unsupported: Inductor takes too much ({result.ended})"
+    elif "Traceback" in log and "ModuleNotFoundError" not in last:
+        reason = f"unsupported: Inductor stopped: {last}"
+    else:
+        step = "run `kernelvault doctor`"
+        raise InfrastructureError(f"the Inductor writer died ({result.ended}): {last}", step)
+    return tuple(Answer(None, reason) for _ in VARIANTS)

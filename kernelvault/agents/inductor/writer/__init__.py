@@ -1,0 +1,1 @@
+"""Runs in a sandbox: from an operator graph to self-contained Triton modules, through Inductor."""
