@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelvault.agents.contract import ProblemView, Proposal, Turn
-from kernelvault.agents.inductor.job import answers
 from kernelvault.agents.inductor.variants import VARIANTS
+from kernelvault.agents.inductor.writing import Writer
 from kernelvault.sandbox import Sandbox
 from kernelvault.settings import Settings
 
@@ -17,6 +17,7 @@ ORIGIN = "Torch Inductor (PyTorch, BSD-3-Clause)"
 class InductorAgent:
     """Proposes each variant's source once; deterministic for one version of torch and Triton.
 
+    Holds a warm sandbox: make one agent a process and give it every problem.
     A problem for which no variant has a source gets a single proposal that says why. A variant
     without one is left out where others have one.
     """
@@ -26,14 +27,14 @@ class InductorAgent:
     language = "triton"
 
     def __init__(self, settings: Settings, sandbox: Sandbox) -> None:
-        self._settings, self._sandbox = settings, sandbox
+        self._writer = Writer(settings, sandbox)
 
     def propose(self, problem: ProblemView, history: Sequence[Turn]) -> Proposal | None:
         """The next variant that differs from all before it, None when there is none left."""
         if any(turn.proposal.source is None for turn in history):
             return None
         seen = {turn.proposal.source for turn in history}
-        found = answers(problem, self._settings, self._sandbox)
+        found = self._writer.answers(problem)
         for variant, answer in zip(VARIANTS, found, strict=True):
             if answer.source is not None and answer.source not in seen:
                 return Proposal(answer.source, {**variant.as_json(), "derived_from": ORIGIN})

@@ -147,4 +147,7 @@ def _outputs(
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.ops.aten.clone.default(tensor, memory_format=torch.contiguous_format)
+    dense: torch.Tensor = torch.ops.aten.clone.default(
+        tensor, memory_format=torch.contiguous_format
+    )
+    return dense

@@ -1,4 +1,4 @@
-"""Runs the writer in the sandbox, once for each problem, and keeps its answers."""
+"""Asks the writer in the sandbox, once for each problem, and keeps its answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,20 +17,21 @@ from kernelvault.agents.inductor.names import tensor_names
 from kernelvault.agents.inductor.variants import VARIANTS
 from kernelvault.errors import InfrastructureError
 from kernelvault.hashing import canonical_json, content_id, sha256_bytes
-from kernelvault.sandbox import Job, Limits, Sandbox, SandboxResult
+from kernelvault.sandbox import Limits, Sandbox, SandboxResult, Task, WarmJob
 from kernelvault.sandbox.python import import_path, interpreter, python_mounts
 from kernelvault.settings import Settings
 from kernelvault.spec.rows import plain
 
 MiB = 1 << 20
 LIMITS = Limits(
-    wall_s=240.0,
-    cpu_s=120,
+    wall_s=120.0,
+    cpu_s=60,
     memory_bytes=4096 * MiB,
     tmp_bytes=128 * MiB,
     out_bytes=8 * MiB,
 )
 _OWN = Path(__file__).parent
+_TASK = "kernelvault.agents.inductor.writer.run_task"
 _TOO_MUCH = ("timeout", "cpu_limit", "memory_limit", "output_limit")
 
 
@@ -43,17 +43,46 @@ class Answer:
     reason: str = ""
 
 
-def answers(problem: ProblemView, settings: Settings, sandbox: Sandbox) -> tuple[Answer, ...]:
-    """One answer for each of `VARIANTS`; raises InfrastructureError when torch is missing or the
-    writer dies of something other than the graph, SandboxFault when the sandbox does."""
-    task = _task(problem)
-    key = content_id("inductor", [task, writer_digest()])
-    place = settings.cache / "inductor" / f"{key}.json"
-    known = _read(place)
-    if known is None:
-        known = _run(task, sandbox)
-        _write(place, known)
-    return known
+class Writer:
+    """Holds one warm sandbox, which starts with the first problem that the cache does not know."""
+
+    def __init__(self, settings: Settings, sandbox: Sandbox, limits: Limits = LIMITS) -> None:
+        self._cache = settings.cache / "inductor"
+        self._warm = sandbox.warm(
+            WarmJob(
+                python=interpreter(),
+                preload=_TASK,
+                mounts=python_mounts((_OWN,), ("torch", "triton")),
+                env={
+                    "PYTHONPATH": import_path(),
+                    "PYTHONHASHSEED": "0",
+                    "OMP_NUM_THREADS": "1",
+                    "HOME": "/tmp",
+                    "TRITON_HOME": "/tmp",
+                    "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor",
+                    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+                },
+                limits=limits,
+            )
+        )
+
+    def answers(self, problem: ProblemView) -> tuple[Answer, ...]:
+        """One answer for each of `VARIANTS`; raises InfrastructureError when torch or Triton is
+        missing or the writer dies of something other than the graph, SandboxFault when the
+        sandbox does."""
+        task = _task(problem)
+        key = content_id("inductor", [task, writer_digest()])
+        place = self._cache / f"{key}.json"
+        known = _read(place)
+        if known is None:
+            inputs = {"task.json": json.dumps(task).encode()}
+            known = _answers(self._warm.run(Task(f"{_TASK}:run", ("{in}", "{out}"), inputs)))
+            _write(place, known)
+        return known
+
+    def close(self) -> None:
+        """End the warm sandbox."""
+        self._warm.close()
 
 
 @cache
@@ -94,25 +123,6 @@ def _write(place: Path, found: tuple[Answer, ...]) -> None:
     temporary = place.with_suffix(f".{os.getpid()}")
     temporary.write_bytes(canonical_json([plain(answer) for answer in found]))
     temporary.replace(place)
-
-
-def _run(task: Mapping[str, Any], sandbox: Sandbox) -> tuple[Answer, ...]:
-    module = "kernelvault.agents.inductor.writer"
-    job = Job(
-        argv=(str(interpreter()), "-P", "-s", "-m", module, "/in", "/out"),
-        inputs={"task.json": json.dumps(task).encode()},
-        mounts=python_mounts((_OWN,), ("torch", "triton")),
-        env={
-            "PYTHONPATH": import_path(),
-            "PYTHONHASHSEED": "0",
-            "OMP_NUM_THREADS": "1",
-            "HOME": "/tmp",
-            "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor",
-            "TRITON_CACHE_DIR": "/tmp/triton",
-        },
-        limits=LIMITS,
-    )
-    return _answers(sandbox.run(job))
 
 
 def _answers(result: SandboxResult) -> tuple[Answer, ...]:
