@@ -116,6 +116,12 @@ def big(o, n):
 
 
 @triton.jit
+def quoted(o, B: "tl.constexpr", n: "i64"):  # noqa: F821
+    value: tl.float32 = 0.5
+    tl.store(o + tl.arange(0, B), value * n)
+
+
+@triton.jit
 def half_sum(x, o):
     i = tl.arange(0, 64)
     tl.store(o, tl.reduce(tl.load(x + i), 0, plus))
@@ -228,6 +234,15 @@ def main():
     def _():
         enclosed()[(1,)](o)
         return o.tolist()
+
+    @ask("quoted annotations")
+    def _():
+        quoted[(1,)](o, 16, 3)
+        return o.tolist()
+
+    @ask("refusals that were caught")
+    def _():
+        return len(interpreter.refusals())
 
     @ask("sixteen-bit sums round at each step")
     def _():

@@ -159,10 +159,18 @@ def _scaled(a, b, style):
     return p.to(torch.uint8).view(kind).double() @ q.to(torch.uint8).view(kind).double()
 
 
+def _three(a, b, c):
+    upper = [m(v).bfloat16().double() for v in (a, b)]
+    lower = [(m(v) - u).bfloat16().double() for v, u in zip((a, b), upper, strict=True)]
+    return upper[0] @ upper[1] + upper[0] @ lower[1] + lower[0] @ upper[1]
+
+
 PRODUCTS = [
     product("dot, ieee", _store('tl.dot(A, B, input_precision="ieee")'), lambda a, b, c: m(a) @ m(b), DOTS_IN, out="wide", factor=64),
     product("dot, default of gfx942", _store("tl.dot(A, B)"), lambda a, b, c: _tf32(m(a)) @ _tf32(m(b)), ("float32",), out="wide", factor=64),
     product("dot, tf32", _store('tl.dot(A, B, input_precision="tf32")'), lambda a, b, c: _tf32(m(a)) @ _tf32(m(b)), ("float32",), out="wide", factor=64),
+    product("dot, bf16x6", _store('tl.dot(A, B, input_precision="bf16x6")'), lambda a, b, c: m(a) @ m(b), ("float32",), out="wide", factor=64),
+    product("dot, bf16x3", _store('tl.dot(A, B, input_precision="bf16x3")'), _three, ("float32",), out="wide", factor=64),
     product("dot with an accumulator", _store("tl.dot(A, B, tl.full([16, 16], 1.0, tl.float32))"), lambda a, b, c: m(a) @ m(b) + 1,
             ("float16", "bfloat16"), out="float32", factor=64),
     product("dot, result in float16", _store("tl.dot(A, B, input_precision='ieee', out_dtype=tl.float16)"), lambda a, b, c: m(a) @ m(b), FLOATS, factor=16, inputs="unit"),

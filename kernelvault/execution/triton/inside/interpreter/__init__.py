@@ -11,13 +11,13 @@ from typing import Any
 from triton.runtime import interpreter
 
 from . import arithmetic, casts, extern, linear, report, source
-from .contract import Guard, Refused, refuse
+from .contract import Guard, Refused, refusals, refuse
 from .language import bind_language
 from .launch import call, launch
 from .memory import Memory
 from .speed import remember_shapes
 
-__all__ = ["Guard", "Refused", "install"]
+__all__ = ["Guard", "Refused", "install", "refusals"]
 
 _installed: list[Guard] = []
 

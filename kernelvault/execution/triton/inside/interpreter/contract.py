@@ -42,6 +42,16 @@ class Refused(Exception):
         return text + (f": {self.why}" if self.why else "")
 
 
+_refusals: list[str] = []
+
+
+def refusals() -> list[str]:
+    """What was refused in this process, also where the caller caught the exception."""
+    return list(_refusals)
+
+
 def refuse(operation: str, dtype: object = "", why: str = "") -> NoReturn:
     """Raise `Refused` for `operation` on values of `dtype` (a Triton type or text)."""
-    raise Refused(operation, str(dtype), why)
+    refused = Refused(operation, str(dtype), why)
+    _refusals.append(str(refused))
+    raise refused

@@ -40,21 +40,20 @@ class _Binder:
     """Replaces functions of modules and classes and remembers by what."""
 
     def __init__(self) -> None:
-        self.replaced: dict[int, Any] = {}
-        self.kept: list[Any] = []  # ids stay unique while the originals live
+        # by id: the original, which must live so that its id stays its own, and what replaced it
+        self.replaced: dict[int, tuple[Any, Any]] = {}
 
     def put(self, owner: Any, name: str, value: Any) -> None:
         original = inspect.getattr_static(owner, name, None)
         if isinstance(owner, ModuleType) and original is not None:
-            self.kept.append(original)
-            self.replaced[id(original)] = value
+            self.replaced[id(original)] = (original, value)
         setattr(owner, name, value)
 
     def bind(self, owner: Any) -> None:
         """Bind all builtins of a module or class."""
         for name, member in inspect.getmembers(owner):
             if tl.core.is_builtin(member):
-                known = self.replaced.get(id(member))
+                _, known = self.replaced.get(id(member), (None, None))
                 self.put(owner, name, known or _bind(member))
 
 
@@ -92,8 +91,8 @@ def _hint(value: Any, values: Any) -> Any:
     return value
 
 
-def bind_language() -> dict[int, Any]:
-    """Patch the language; return the replacements by the id of what they replaced."""
+def bind_language() -> dict[int, tuple[Any, Any]]:
+    """Patch the language; return originals and replacements by the id of the original."""
     binder = _Binder()
     for owner in (tl.core, tl, tl.math, tl.tensor, tl.core.tensor_descriptor_base):
         binder.bind(owner)

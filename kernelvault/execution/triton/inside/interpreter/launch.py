@@ -81,7 +81,9 @@ def launch(self: Any, *arguments: Any, **options: Any) -> None:
     annotations = {name: _normalize_ty(p.annotation) if p.annotation is not p.empty else ""
                    for name, p in parameters.items()}  # fmt: skip
     typed = {
-        name: plain(value) if name in self.constexprs else _argument(value, annotations[name])
+        name: plain(value)
+        if "constexpr" in annotations[name]
+        else _argument(value, annotations[name])
         for name, value in given.items()
     }
     builder = interpreter.interpreter_builder

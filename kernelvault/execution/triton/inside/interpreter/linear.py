@@ -7,10 +7,14 @@ import triton.language as tl
 from triton._C.libtriton import ir
 
 from .contract import Array, Handle, refuse
-from .formats import FP8, is_fp8, round_to_tf32
+from .formats import FP8, decode, encode, is_fp8, round_to_tf32
 from .values import handle, numbers, rounded
 
-SPLIT = {"BF16x3", "BF16x6"}
+# Products of bfloat16 parts, largest first, that stand for one product of float32.
+SPLIT = {
+    ir.INPUT_PRECISION.BF16x3: ((0, 0), (0, 1), (1, 0)),
+    ir.INPUT_PRECISION.BF16x6: ((0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (2, 0)),
+}
 
 
 def _operand(value: Handle, precision: Any, xf32: bool) -> Array:
@@ -26,6 +30,15 @@ def _operand(value: Handle, precision: Any, xf32: bool) -> Array:
     return data if kind == tl.float64 else data.astype(np.float32)
 
 
+def _parts(values: Array) -> list[Array]:
+    """Three bfloat16 numbers, as float32, whose sum is close to each value."""
+    parts = []
+    for _ in range(3):
+        parts.append(decode(encode(values, tl.bfloat16), tl.bfloat16))
+        values = values - parts[-1]
+    return parts
+
+
 def dot(xf32: bool) -> Any:
     """`tl.dot`, accumulating in float32 (float64, int32); rounded to the accumulator's type.
 
@@ -34,7 +47,11 @@ def dot(xf32: bool) -> Any:
 
     def method(self: Any, a: Handle, b: Handle, acc: Handle, precision: Any, *o: Any) -> Handle:
         left, right = _operand(a, precision, xf32), _operand(b, precision, xf32)
-        product = np.matmul(left, right)
+        if a.dtype.scalar == tl.float32 and precision in SPLIT:
+            upper, lower = _parts(left), _parts(right)
+            product = sum(np.matmul(upper[i], lower[j]) for i, j in reversed(SPLIT[precision]))
+        else:
+            product = np.matmul(left, right)
         if a.dtype.scalar.is_int():
             return handle(product.astype(np.int64).astype(np.int32) + acc.data, acc.dtype)
         return rounded(product + numbers(acc), acc.dtype)

@@ -19,7 +19,7 @@ from .report import check_assertion, write_line
 HELPERS = "_interpreter_helpers"
 
 
-class BlockTruth(Exception):
+class BlockTruth(ValueError):
     """A block of more than one element was used as a condition."""
 
     def __init__(self) -> None:
@@ -77,11 +77,11 @@ class Helpers:
         return value.__not__() if isinstance(value, tl.tensor) else not plain(value)
 
     @staticmethod
-    def count(*bounds: Any, **options: Any) -> Iterator[Any]:
+    def count(arg1: Any, arg2: Any = None, step: Any = None, **options: Any) -> Iterator[Any]:
         """`range` and `tl.range`: the loop variable is a scalar of the bounds' integer type."""
         semantic = interpreter.interpreter_semantic
-        named = [options[name] for name in ("arg1", "arg2", "step") if name in options]
-        given = [plain(bound) for bound in (*bounds, *named)]
+        start, stop = (0, arg1) if arg2 is None else (arg1, arg2)
+        given = [plain(bound) for bound in (start, stop, 1 if step is None else step)]
         kind = tl.int32
         for bound in given:
             kind = semantic.integer_promote_impl(kind, semantic.to_tensor(bound).dtype)
@@ -121,6 +121,12 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
             node.value.elts = [_call("value", element) for element in node.value.elts]
         else:
+            node.value = _call("value", node.value)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        if node.value is not None and "constexpr" not in ast.unparse(node.annotation):
             node.value = _call("value", node.value)
         return node
 
@@ -176,11 +182,11 @@ def find_definition(self: Any, lines: list[str]) -> int:
     return next((i for i, line in enumerate(lines, 1) if line.strip().startswith("def ")), 0)
 
 
-def executor(replacements: dict[int, Any]) -> Callable[[Any, ast.AST], Any]:
+def executor(replacements: dict[int, tuple[Any, Any]]) -> Callable[[Any, ast.AST], Any]:
     """A `_compile_and_exec` that adds one name to the kernel's globals, and closed-over values.
 
-    `replacements` maps ids of the language's functions to patched ones, for kernels whose module
-    imported a function of the language by name.
+    `replacements` maps ids of the language's functions to them and to the patched ones, for kernels
+    whose module imported a function of the language by name.
     """
 
     def compile_and_exec(self: Any, tree: Any) -> Any:
@@ -191,7 +197,7 @@ def executor(replacements: dict[int, Any]) -> Callable[[Any, ast.AST], Any]:
             scope = {**scope, **closed}
         for name, value in list(scope.items()):
             if id(value) in replacements:
-                scope[name] = replacements[id(value)]
+                scope[name] = replacements[id(value)][1]
         scope[HELPERS] = Helpers
         made: dict[str, Any] = dict(self.kwargs)
         exec(code, scope, made)
