@@ -9,9 +9,11 @@ from kernelvault.agents.inductor.variants import VARIANTS
 from kernelvault.agents.inductor.writing import Writer
 from kernelvault.sandbox import Sandbox
 from kernelvault.settings import Settings
+from kernelvault.spec.provenance import Provenance
 
 # Kernel text is PyTorch's work: the licence goes wherever a candidate goes.
 ORIGIN = "Torch Inductor (PyTorch, BSD-3-Clause)"
+PROVENANCE = Provenance("kernelvault", "", "", "Apache-2.0 AND BSD-3-Clause")
 
 
 class InductorAgent:
@@ -37,7 +39,8 @@ class InductorAgent:
         found = self._writer.answers(problem)
         for variant, answer in zip(VARIANTS, found, strict=True):
             if answer.source is not None and answer.source not in seen:
-                return Proposal(answer.source, {**variant.as_json(), "derived_from": ORIGIN})
+                schedule = {**variant.as_json(), "derived_from": ORIGIN}
+                return Proposal(answer.source, schedule, provenance=PROVENANCE)
         if history:
             return None
         return Proposal(None, {"derived_from": ORIGIN}, found[0].reason)

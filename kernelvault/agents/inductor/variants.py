@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# Triton refuses longer rows in one block; a whole row of a fixed, larger size is looped over.
+# A longer row of fixed size is looped over: a block of it would not fit into registers.
 MAX_PERSISTENT_ROW = 8192
 
 
@@ -14,7 +14,7 @@ class Variant:
     """One schedule.
 
     persistent: a reduction holds its whole row in one block (else it loops over the row).
-    elements: elements of a block, a power of two; the x and y blocks are derived from it.
+    elements: elements of a block, a power of two, four times as many in a reduction.
     row: elements of a row that a looped reduction reads at a time.
     tiled: transposing kernels get two-dimensional blocks.
     gemm: BLOCK_M, BLOCK_N, BLOCK_K of matrix products.
@@ -36,9 +36,9 @@ class Variant:
 
 VARIANTS = (
     Variant("default", True, 1024, 512, True, 4, 2, (64, 64, 32)),
-    Variant("looped", False, 512, 256, False, 4, 2, (32, 64, 32)),
+    Variant("looped", False, 512, 512, False, 4, 2, (32, 64, 32)),
     Variant("wide", True, 2048, 1024, True, 8, 1, (128, 64, 32)),
-    Variant("narrow", False, 256, 128, True, 2, 1, (32, 32, 64)),
+    Variant("narrow", False, 256, 256, True, 2, 1, (32, 32, 64)),
 )
 
 

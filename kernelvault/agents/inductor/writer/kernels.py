@@ -145,7 +145,8 @@ def _without_dead(body: list[str]) -> list[str]:
                 assert isinstance(node, ast.Assign | ast.AnnAssign)
                 dead.update(range(node.lineno - 2, (node.end_lineno or node.lineno) - 1))
         if not dead:
-            return [line for line in body if not _is_noise(line)]
+            tidy = (line.replace(" : tl.constexpr", ": tl.constexpr") for line in body)
+            return [line for line in tidy if not _is_noise(line)]
         body = [line for place, line in enumerate(body) if place not in dead]
 
 

@@ -11,6 +11,7 @@ from kernelvault.agents.inductor.writer.kernels import Kernel
 
 _MAX_GRID = 65535  # of the y and z dimensions
 _MAX_ROWS = 64
+_TILE = 4  # a reduction's block in pointwise blocks
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ def plan(
 ) -> LaunchText:
     """How to launch `kernel`: `numels` maps `xnumel`, `r0_numel`, ... to Python text."""
     if kernel.grid == "FixedGrid":
-        return LaunchText((), f"({', '.join(fixed)})", ())
+        flat = fixed[1:] == ("1", "1")
+        return LaunchText((), f"({fixed[0]},)" if flat else f"({', '.join(fixed)})", ())
     before: list[str] = []
     if kernel.kind == "pointwise":
         sizes = _pointwise(kernel, numels, v)
@@ -62,16 +64,19 @@ def _looped(kernel: Kernel, numels: Mapping[str, str], v: Variant) -> dict[str, 
         return {"XBLOCK": "1", "R0_BLOCK": str(_fit(2 * v.row, numels["r0_numel"]))}
     if not kernel.inner:
         x = _fit(_MAX_ROWS, numels["xnumel"])
-        return {"XBLOCK": str(x), "R0_BLOCK": str(_fit(2 * v.elements // x, numels["r0_numel"]))}
+        return {
+            "XBLOCK": str(x),
+            "R0_BLOCK": str(_fit(_TILE * v.elements // x, numels["r0_numel"])),
+        }
     row = _fit(v.row, numels["r0_numel"])
-    x = _fit(min(_MAX_ROWS, 2 * v.elements // row), numels["xnumel"])
+    x = _fit(min(_MAX_ROWS, _TILE * v.elements // row), numels["xnumel"])
     return {"XBLOCK": str(x), "R0_BLOCK": str(row)}
 
 
 def _persistent(
     kernel: Kernel, numels: Mapping[str, str], v: Variant, before: list[str]
 ) -> dict[str, str]:
-    x, length, most = numels["xnumel"], numels["r0_numel"], 4 * v.elements
+    x, length, most = numels["xnumel"], numels["r0_numel"], _TILE * v.elements
     if length.isdigit():
         row = 1 << (int(length) - 1).bit_length()
         return {"XBLOCK": str(_fit(min(_MAX_ROWS, max(1, most // row)), x)), "R0_BLOCK": str(row)}

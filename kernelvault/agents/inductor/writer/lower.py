@@ -44,12 +44,23 @@ def lower(traced: Traced, variant: Variant) -> str:
             with tracing(TracingContext(traced.mode)), traced.mode, torch.no_grad():
                 compile_fx.compile_fx_inner(module, traced.arguments)
         except _CodeWritten as written:
+            _refuse_narrowing(traced)
             return written.code
         except NoValidChoicesError as error:
             raise UnsupportedError("no Triton template fits a matrix product") from error
         except (InductorError, RuntimeError, AssertionError, NotImplementedError) as error:
             raise UnsupportedError(f"Inductor: {_first_line(error)}") from error
     raise UnsupportedError("Inductor made no kernel: the graph holds no computation")
+
+
+def _refuse_narrowing(traced: Traced) -> None:
+    """Raise when Inductor settled that an open size has one value, or that two are equal."""
+    env = traced.mode.shape_env
+    assert env is not None
+    equal = [str(guard.expr) for guard in env.guards if guard.expr.is_Equality]
+    equal += [f"{symbol} = {value}" for symbol, value in env.replacements.items()]
+    if equal:
+        raise UnsupportedError(f"Inductor's code only holds where {equal[0]}")
 
 
 def _first_line(error: BaseException) -> str:
@@ -102,9 +113,10 @@ def _choices(variant: Variant) -> Iterator[None]:
         @staticmethod
         def should_use_persistent_reduction(features: Any, cooperative_reduction: bool) -> bool:
             length = features.reduction_numel
-            return variant.persistent and not (
-                length.is_Integer and int(length) > MAX_PERSISTENT_ROW
-            )
+            if length.is_Integer:
+                return variant.persistent and int(length) <= MAX_PERSISTENT_ROW
+            # The rows of an open size are short; a whole tensor need not be.
+            return variant.persistent and length.is_Symbol and features.numel != 1
 
         @staticmethod
         def should_use_cooperative_reduction(*_: Any) -> bool:

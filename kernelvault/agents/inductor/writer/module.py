@@ -24,6 +24,11 @@ from kernelvault.agents.inductor.writer.launch import plan
 
 _WIDTH = 100
 _PREFIX = re.compile(r"^triton_(?:poi|red|per|tem)_fused_?|^triton_")
+_MAX_NAME = 40
+# Operators that only move or convert say nothing about a kernel that does more.
+_UNTELLING = re.compile(
+    r"_(?:_to_copy|scalar_tensor|unsqueeze|squeeze|permute|expand|view|clone|where)(?=_|$)"
+)
 _VIEW = re.compile(r"^reinterpret_tensor\((\w+), .*, 0\)$")
 _PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149)
 _NOTE = (
@@ -52,6 +57,14 @@ class _Module:
         self._names = {**naming.symbols, **dict(zip(wrapper.inputs, naming.inputs, strict=True))}
         for index, output in enumerate(dict.fromkeys(wrapper.outputs)):
             self._names[output] = "out" if len(wrapper.outputs) == 1 else f"out{index}"
+        for step in reversed(wrapper.steps):
+            # A buffer that takes the place of another is the same variable.
+            if isinstance(step, Define) and step.value.startswith("buf"):
+                self._names[step.value] = self._say(step.name)
+        numels = [s.name for s in wrapper.steps if isinstance(s, Define) and _is_numel(s)]
+        for place, name in enumerate(numels):
+            short = name[name.rindex("_") + 1 :]
+            self._names[name] = short if len(numels) == 1 else f"{short}_{place}"
         self._kernels: dict[str, Kernel] = {}
         self._helpers: dict[str, str] = {}
         self._dense: dict[str, bool] = {}
@@ -127,7 +140,8 @@ class _Module:
             return []
         if step.value in self._dense:
             self._dense[step.name] = self._dense[step.value]
-        return [f"{self._say(step.name)} = {self._say(step.value)}"]
+        name, value = self._say(step.name), self._say(step.value)
+        return [] if name == value else [f"{name} = {value}"]
 
     def _launch(self, step: Launch) -> list[str]:
         kernel = self._kernel(step)
@@ -154,9 +168,7 @@ class _Module:
         """The kernel as read; the first launch settles how its parameters are called."""
         kernel = read_kernel(self._wrapper.kernels[step.kernel])
         if step.kernel not in self._kernels:
-            names = {step.kernel: f"{_PREFIX.sub('', step.kernel)}_kernel".lstrip("_0123456789")}
-            if not names[step.kernel].removesuffix("_kernel"):
-                names[step.kernel] = "fused_" + names[step.kernel]
+            names = {step.kernel: self._kernel_name(step.kernel)}
             given = dict(zip(kernel.parameters, step.arguments, strict=False))
             names.update(self._parameter_names(kernel, given))
             for name, _ in kernel.helpers:
@@ -165,6 +177,14 @@ class _Module:
             self._helpers.update((name, plain_calls(text)) for name, text in shown.helpers)
             self._kernels[step.kernel] = shown
         return kernel
+
+    def _kernel_name(self, given: str) -> str:
+        """`triton_red_fused_mean_mul_0` becomes `mean_mul_kernel`; a second one is numbered."""
+        operators = _PREFIX.sub("", given).rstrip("0123456789").strip("_")
+        telling = _UNTELLING.sub("", f"_{operators}").strip("_") or operators or "fused"
+        name = f"{telling[:_MAX_NAME].strip('_')}_kernel"
+        taken = sum(kernel.name.startswith(name) for kernel in self._kernels.values())
+        return f"{name}{taken + 1}" if taken else name
 
     def _parameter_names(self, kernel: Kernel, given: Mapping[str, str]) -> dict[str, str]:
         """`in_ptr0` becomes `x_ptr` where it is x that is read, `ks0` the symbol it stands for."""
@@ -180,6 +200,10 @@ class _Module:
             taken = wanted in names.values() or re.search(rf"\b{wanted}\b", kernel.text)
             names[parameter] = parameter if taken else wanted
         return names
+
+
+def _is_numel(step: Define) -> bool:
+    return step.name.startswith("triton_") and step.name.endswith("numel")
 
 
 def _tuple(items: tuple[str, ...]) -> str:
