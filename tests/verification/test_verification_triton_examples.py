@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,27 +11,32 @@ from typing import Any
 import pytest
 
 from kernelvault.problems import catalog
-from kernelvault.problems.prepare import PreparedProblem, prepare
-from kernelvault.sandbox import open_sandbox
+from kernelvault.problems.prepare import prepare
+from kernelvault.sandbox import Sandbox, open_sandbox
 from kernelvault.settings import Settings
 from kernelvault.spec.candidate import make_candidate
+from kernelvault.spec.judge import judge
 from kernelvault.spec.provenance import Provenance
-from kernelvault.verification.subject import subject_of
+from kernelvault.verification import correctness
+from kernelvault.verification.contract import Build
 from kernelvault.verification.factory import make_verifier
 from kernelvault.verification.files import read_candidate
 from kernelvault.verification.report import joined
+from kernelvault.verification.subject import Subject, subject_of
+from kernelvault.verification.verifier import Verifier
 
 FOLDER = Path(__file__).parents[1] / "triton_examples"
 CHEATS, BROKEN = FOLDER / "cheats", FOLDER / "broken"
 TARGETS = ("gfx942", "gfx950")
 
 # What runs by default: one of each kind; all others are slow.
-QUICK = {"softmax", "matmul", "standardize_bfloat16", "dropout", "row_max", "transpose"}
+QUICK = {"softmax", "standardize_bfloat16", "row_max", "transpose"}
 QUICK_REFUSED = {"decoy", "last_tile", "in_place", "wrong_shape", "writes_past_the_end"}
 
 # (gate, outcome, reason) of every target.
 Outcomes = dict[str, list[tuple[str, str, str]]]
 Verify = Callable[[Path, Path], Outcomes]
+SEEN = [e for e in json.loads((CHEATS / "index.json").read_text()) if e["seen_running"]]
 
 
 def entries(index: Path, quick: set[str]) -> list[Any]:
@@ -45,28 +50,49 @@ def entries(index: Path, quick: set[str]) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def verify(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Verify]:
-    """Runs the gates as `verify_files` does, over one verifier, whose processes stay warm."""
-    settings = Settings(cache=tmp_path_factory.mktemp("cache"))
-    sandbox = open_sandbox("bubblewrap")
-    verifier = make_verifier(settings, sandbox, "triton", TARGETS)
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return Settings(cache=tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Sandbox:
+    return open_sandbox("bubblewrap")
+
+
+@pytest.fixture(scope="module")
+def verifier(settings: Settings, sandbox: Sandbox) -> Verifier:
+    """One verifier for all, whose processes stay warm."""
+    return make_verifier(settings, sandbox, "triton", TARGETS)
+
+
+@pytest.fixture(scope="module")
+def subject(settings: Settings, sandbox: Sandbox) -> Callable[[Path], tuple[str, Subject]]:
+    """The problem_id and the subject of a problem file."""
 
     @cache
-    def prepared(path: Path) -> PreparedProblem:
-        return prepare(catalog.from_file(path), settings, sandbox)
+    def prepared(path: Path) -> tuple[str, Subject]:
+        known = prepare(catalog.from_file(path), settings, sandbox)
+        return known.problem.problem_id, subject_of(known)
+
+    return prepared
+
+
+@pytest.fixture(scope="module")
+def verify(verifier: Verifier, subject: Callable[[Path], tuple[str, Subject]]) -> Verify:
+    """Runs the gates as `verify_files` does."""
 
     def run(problem: Path, candidate: Path) -> Outcomes:
-        known = prepared(problem.resolve())
+        problem_id, known = subject(problem.resolve())
         text = read_candidate(candidate)
         nowhere = Provenance("", "", candidate.name, "NOASSERTION")
-        made = make_candidate(known.problem.problem_id, "triton", text, provenance=nowhere)
-        found = joined(verifier.verify(made, subject_of(known)))
+        made = make_candidate(problem_id, "triton", text, provenance=nowhere)
+        found = joined(verifier.verify(made, known))
         return {
             target: [(v.gate, v.outcome, v.reason) for v in verdicts]
             for target, verdicts in found.items()
         }
 
-    yield run
+    return run
 
 
 def first_failure(outcomes: list[tuple[str, str, str]]) -> tuple[str, str]:
@@ -111,6 +137,18 @@ def assert_turned_down(folder: Path, entry: Any, verify: Verify) -> None:
         gate, reason = first_failure(outcomes)
         assert gate in entry["gates"], outcomes
         assert reason
+
+
+@pytest.mark.parametrize("entry", SEEN, ids=lambda entry: entry["name"])
+def test_a_cheat_is_seen_even_when_no_parser_saw_it(
+    entry: Any, verifier: Verifier, subject: Callable[[Path], tuple[str, Subject]]
+) -> None:
+    _, known = subject((CHEATS / entry["problem"]).resolve())
+    calls = [case.call(known.signature) for case in known.cases]
+    source = read_candidate(CHEATS / entry["candidate"])
+    report = verifier.gates.run(source, Build({}, (), None), calls)
+    evidence = correctness.evidence(known.cases, report, verifier.preset)
+    assert judge("correctness", evidence, verifier.preset) == "failed"
 
 
 def test_every_file_is_listed() -> None:

