@@ -36,13 +36,12 @@ def generate_kernels(
     Args:
         settings: where and how to work; by default from the environment and kernelvault.toml.
         problems: names of built-in problems; all of them by default.
-        languages: what to write kernels in; HIP by default.
+        languages: what to write kernels in; those of the settings by default.
         limit: at most so many problems.
     """
     chosen = settings or resolve()
-    written = tuple(languages or ("hip",))
-    units = plan_units(chosen, problems, written, limit)
-    warm_up(chosen, written)
+    units = plan_units(chosen, problems, languages, limit)
+    warm_up(chosen, languages)
     with RayCluster(chosen):
         outcomes = generate(chosen, units)
     commit(chosen)

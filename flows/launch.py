@@ -35,7 +35,7 @@ def _run_flow(request: JobRequest, on_progress: Listener) -> JobReport:
             return main_job(
                 settings=request.settings,
                 problems=list(request.problems) if request.problems else None,
-                languages=list(request.languages),
+                languages=list(request.languages) if request.languages else None,
                 limit=request.limit,
                 channel="preview" if request.release else None,
             )

@@ -38,14 +38,14 @@ def main_job(
     Args:
         settings: where and how to work; by default from the environment and kernelvault.toml.
         problems: names of built-in problems; all of them by default.
-        languages: what to write kernels in; HIP by default.
+        languages: what to write kernels in; those of the settings by default.
         limit: at most so many problems.
         channel: the release to cut; none when null.
     """
     started = time.monotonic()
     chosen = settings or resolve()
     grown = commit(chosen)  # What an interrupted run left spooled.
-    units = plan_units(chosen, problems, tuple(languages or ("hip",)), limit)
+    units = plan_units(chosen, problems, languages, limit)
     report("cluster", 0, 1)
     with RayCluster(chosen):
         report("cluster", 1, 1)

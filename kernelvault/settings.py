@@ -26,7 +26,8 @@ class Settings:
     corpus, releases: folders of the live corpus and of releases.
     cache: compiled helpers, headers and reference results; safe to delete at any time.
     sandbox: `bubblewrap`, or `subprocess` (no isolation: labelled in every verification).
-    targets: architectures every HIP candidate is compiled for.
+    targets: architectures every candidate is compiled for.
+    languages: what agents write kernels in.
     jobs: problems worked on at the same time (0: one per CPU core).
     rocm_path: a ROCm installation ("" searches /opt/rocm, then the LLVM on PATH).
     """
@@ -37,6 +38,7 @@ class Settings:
     sandbox: str = "bubblewrap"
     preset: str = "basic"
     targets: tuple[str, ...] = ("gfx942", "gfx950")
+    languages: tuple[str, ...] = ("hip", "triton")
     jobs: int = 0
     seed: int = 0
     rocm_path: str = ""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from kernelvault.agents.catalog import make_agent
+from kernelvault.agents.contract import Agent
 from kernelvault.errors import ProblemRejected
 from kernelvault.hashing import content_id, sha256_bytes
 from kernelvault.problems.catalog import ProblemSource
@@ -32,10 +34,18 @@ class Workbench:
         self.corpus = Corpus(settings.corpus)
         self._sandbox = open_sandbox(settings.sandbox)
         self._verifiers: dict[str, Verifier] = {}
+        self._agents: dict[tuple[str, str], Agent] = {}
 
     def prepare(self, source: ProblemSource) -> PreparedProblem:
         """The problem with its workloads and expectations, from the cache when it is there."""
         return prepare(source, self.settings, self._sandbox)
+
+    def agent(self, name: str, language: str) -> Agent:
+        """An agent, made on first use. Raises ConfigError when there is no such agent."""
+        if (name, language) not in self._agents:
+            made = make_agent(name, language, self.settings, self._sandbox)
+            self._agents[name, language] = made
+        return self._agents[name, language]
 
     def verifier(self, language: str) -> Verifier:
         """The verifier of a language, made on first use."""
@@ -108,11 +118,13 @@ def open_workbench(settings: Settings) -> Workbench:
     return Workbench(settings)
 
 
-def warm_up(settings: Settings, languages: Sequence[str] = ("hip",)) -> None:
+def warm_up(settings: Settings, languages: Sequence[str] | None = None) -> None:
     """Build what every unit shares (headers, precompiled headers, runners) before a fan-out.
+
+    `languages` are the settings' when not given.
 
     Raises ToolchainMissing or SandboxUnavailable, so that a run stops before it has begun.
     """
     bench = open_workbench(settings)
-    for language in languages:
+    for language in languages or settings.languages:
         bench.verifier(language)

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from kernelvault.spec.candidate import OUR_WORK
 from kernelvault.spec.graph import Graph
 from kernelvault.spec.problem import Problem
+from kernelvault.spec.provenance import Provenance
 
 
 class ProblemView(Protocol):
@@ -24,7 +26,8 @@ class ProblemView(Protocol):
 class Proposal:
     """A candidate's source, or (`source` None) why the agent cannot answer.
 
-    `schedule` is what the agent chose, as JSON; `label` names what a replayed answer shows.
+    `schedule` is what the agent chose, as JSON; `label` names what a replayed answer shows;
+    `provenance` says whose text and under which licence.
     """
 
     source: str | None
@@ -32,6 +35,7 @@ class Proposal:
     reason: str = ""
     label: str = ""
     options: tuple[tuple[str, str], ...] = ()
+    provenance: Provenance = OUR_WORK
 
     def __post_init__(self) -> None:
         if self.source is None and not self.reason:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelvault.agents.catalog import agents_for, make_agent
+from kernelvault.agents.catalog import agents_for
 from kernelvault.agents.context import Workbench, open_workbench
 from kernelvault.agents.contract import Agent, Proposal, Turn
 from kernelvault.agents.profile import static_profile
@@ -62,12 +62,13 @@ class UnitSummary:
 def plan_units(
     settings: Settings,
     problems: Sequence[str] | None = None,
-    languages: Sequence[str] = ("hip",),
+    languages: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> tuple[Unit, ...]:
     """The units of a run over the built-in problems, in catalog order.
 
-    `limit` bounds the number of problems. Raises UsageError for unknown problems or languages.
+    `limit` bounds the number of problems; `languages` are the settings' when not given.
+    Raises UsageError for unknown problems or languages.
     """
     names = [source.name for source in catalog.builtin()]
     unknown = sorted(set(problems or ()) - set(names))
@@ -77,7 +78,7 @@ def plan_units(
     return tuple(
         Unit(name, language, agent)
         for name in chosen
-        for language in languages
+        for language in languages or settings.languages
         for agent in agents_for(language, name)
     )
 
@@ -95,7 +96,7 @@ def run_unit(settings: Settings, unit: Unit) -> UnitSummary:
     except ProblemRejected as rejection:
         bench.spool_reject(unit.problem, catalog.find(unit.problem).source, rejection)
         return UnitSummary(unit, rejected=rejection.reason)
-    trajectory = Trajectory(bench, prepared, make_agent(unit.agent, unit.language), settings.seed)
+    trajectory = Trajectory(bench, prepared, bench.agent(unit.agent, unit.language), settings.seed)
     return trajectory.run(unit, started)
 
 
@@ -143,7 +144,9 @@ class Trajectory:
         candidate = None
         if proposal.source is not None:
             language = self._agent.language
-            candidate = make_candidate(problem_id, language, proposal.source, proposal.options)
+            candidate = make_candidate(
+                problem_id, language, proposal.source, proposal.options, proposal.provenance
+            )
         attempt = Attempt(
             attempt_id=attempt_id(self._id, turn),
             trajectory_id=self._id,

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What to work on. `problems` None means all built-in ones; `limit` caps their number."""
+    """What to work on. `problems` None means all built-in ones; `limit` caps their number;
+    `languages` None means those of the settings."""
 
     settings: Settings
     problems: tuple[str, ...] | None = None
-    languages: tuple[str, ...] = ("hip",)
+    languages: tuple[str, ...] | None = None
     limit: int | None = None
     release: bool = True
 

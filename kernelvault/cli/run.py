@@ -24,7 +24,9 @@ def run(
     problems: Annotated[
         str | None, typer.Option("--problems", help="Names, comma-separated [default: all]")
     ] = None,
-    languages: Annotated[str, typer.Option("--languages", help="Comma-separated")] = "hip",
+    languages: Annotated[
+        str | None, typer.Option("--languages", help="Comma-separated [default: hip,triton]")
+    ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="At most so many problems")
     ] = None,
@@ -52,8 +54,9 @@ def run(
             config, jobs=jobs, seed=seed, targets=options.split(target), sandbox=sandbox,
             corpus=corpus, releases=releases, cache=cache,
         )  # fmt: skip
-        written = options.split(languages) or ("hip",)
-        request = JobRequest(chosen, options.split(problems), written, limit, not no_release)
+        request = JobRequest(
+            chosen, options.split(problems), options.split(languages), limit, not no_release
+        )
         from kernelvault.agents.pipeline import plan_units
         from kernelvault.sandbox import BACKENDS
         from kernelvault.spec.preset import get_preset

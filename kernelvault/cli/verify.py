@@ -22,7 +22,7 @@ TIERS_HERE = ("emulated",)
 
 def verify(
     problem: Annotated[str, typer.Argument(help="A built-in problem's name, or a problem file")],
-    candidate: Annotated[Path, typer.Argument(help="The kernel source: a .hip file")],
+    candidate: Annotated[Path, typer.Argument(help="The kernel source: .hip or .py (Triton)")],
     target: options.Targets = None,
     tier: Annotated[str, typer.Option("--tier", help="Where to run it: emulated")] = "emulated",
     preset: Annotated[str | None, typer.Option("--preset", help="The set of gates")] = None,

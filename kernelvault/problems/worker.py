@@ -49,7 +49,15 @@ def work(source: ProblemSource, sandbox: Sandbox, limits: Limits = LIMITS) -> Ma
     something else, SandboxFault when the sandbox does.
     """
     job = Job(
-        argv=(str(interpreter()), "-P", "-s", "-m", "kernelvault.problems.reference", "/in", "/out"),
+        argv=(
+            str(interpreter()),
+            "-P",
+            "-s",
+            "-m",
+            "kernelvault.problems.reference",
+            "/in",
+            "/out",
+        ),
         inputs={"problem.py": source.source.encode()},
         mounts=python_mounts((_CODE,)),
         env={"PYTHONPATH": import_path(), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},

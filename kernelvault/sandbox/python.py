@@ -1,4 +1,4 @@
-"""What a Python process in a sandbox needs to see: the interpreter, its libraries, our own files."""
+"""What Python in a sandbox needs to see: the interpreter, its libraries, our own files."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ from kernelvault.agents.template.policy import next_schedule, static_score
 from kernelvault.agents.template.program import dominant_kind, generate
 from kernelvault.agents.template.schedules import schedules_for
 from kernelvault.problems import catalog
+from kernelvault.problems.prepare import prepare
 from kernelvault.sandbox import open_sandbox
 from kernelvault.settings import Settings, resolve
 from kernelvault.spec.candidate import make_candidate
 from kernelvault.spec.graph import Graph, GraphInput, GraphNode, GraphTensor
 from kernelvault.verification.factory import make_verifier
-from kernelvault.problems.prepare import prepare
-from kernelvault.verification.subject import subject_of
 from kernelvault.verification.report import failed_gate
+from kernelvault.verification.subject import subject_of
 
 FAMILIES = ["gelu_exact", "sum_last_dim", "softmax_last_dim", "layer_norm", "linear_gelu"]
 

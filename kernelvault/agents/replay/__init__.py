@@ -17,26 +17,30 @@ from kernelvault.agents.contract import ProblemView, Proposal, Turn
 
 
 @cache
-def _index() -> tuple[dict[str, Any], ...]:
+def _index(language: str) -> tuple[dict[str, Any], ...]:
     text = (files(__package__) / "recorded" / "index.json").read_text(encoding="utf-8")
-    return tuple(json.loads(text))
+    return tuple(entry for entry in json.loads(text) if entry["language"] == language)
 
 
-def replayed_problems() -> frozenset[str]:
-    """Names of the problems that have recorded answers."""
-    return frozenset(entry["problem"] for entry in _index())
+def replayed_problems(language: str) -> frozenset[str]:
+    """Names of the problems that have recorded answers in a language."""
+    return frozenset(entry["problem"] for entry in _index(language))
 
 
 class ReplayAgent:
-    """Replays the recorded HIP answers of a problem, one a turn."""
+    """Replays the recorded answers of a problem in one language, one a turn."""
 
     name = "replay"
     version = "1"
-    language = "hip"
+
+    def __init__(self, language: str) -> None:
+        self.language = language
 
     def propose(self, problem: ProblemView, history: Sequence[Turn]) -> Proposal | None:
         """The next recorded answer, None after the last."""
-        recorded = [entry for entry in _index() if entry["problem"] == problem.problem.name]
+        recorded = [
+            entry for entry in _index(self.language) if entry["problem"] == problem.problem.name
+        ]
         if len(history) >= len(recorded):
             return None
         entry = recorded[len(history)]

@@ -15,6 +15,7 @@ from kernelvault.execution.poison import touched_elements
 from kernelvault.sandbox.contract import Job, Limits, MiB, Mount, Sandbox, SandboxResult
 from kernelvault.toolchains.contract import HostResult
 
+
 class HipCpuExecutor:
     """`Executor` for HIP on the CPU. Raises ToolchainMissing when the emulator cannot be built."""
 
