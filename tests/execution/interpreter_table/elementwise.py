@@ -29,6 +29,8 @@ ARITHMETIC = [
     arithmetic("absolute value", "tl.abs(a)", lambda a, b, c: a.abs(), SIGNED),
     arithmetic("maximum", "tl.maximum(a, b)", lambda a, b, c: torch.maximum(a, b), ALL),
     arithmetic("minimum", "tl.minimum(a, b)", lambda a, b, c: torch.minimum(a, b), ALL),
+    arithmetic("Python's max", "max(a, b)", lambda a, b, c: torch.maximum(a, b)),
+    arithmetic("Python's min of three", "min(a, b, c)", lambda a, b, c: torch.minimum(torch.minimum(a, b), c)),
     arithmetic("maximum ignores NaN", "tl.maximum(a / (a - a), b)", lambda a, b, c: b, WIDE, inputs="zero"),
     arithmetic("maximum keeps NaN", "tl.maximum(a / (a - a), b, propagate_nan=tl.PropagateNan.ALL)",
                lambda a, b, c: b * float("nan"), WIDE, inputs="zero"),

@@ -17,6 +17,7 @@ from triton.runtime import interpreter
 from .report import check_assertion, write_line
 
 HELPERS = "_interpreter_helpers"
+BUILTINS = ("print", "max", "min")
 
 
 class BlockTruth(ValueError):
@@ -88,8 +89,16 @@ class Helpers:
         for number in range(*(int(bound) for bound in given)):
             yield semantic.scalar_constant(number, kind)
 
+    @staticmethod
+    def builtin(function: Any, *values: Any, **options: Any) -> Any:
+        """A call of what may be Python's `max`, `min` or `print`."""
+        if function is print:
+            return write_line(*values)
+        if function in (max, min) and any(isinstance(value, tl.tensor) for value in values):
+            return (tl.core.builtin_max if function is max else tl.core.builtin_min)(*values)
+        return function(*values, **options)
+
     assertion = staticmethod(check_assertion)
-    line = staticmethod(write_line)
 
 
 def _helper(name: str) -> ast.expr:
@@ -172,8 +181,9 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if _is_name(node.func, "print"):
-            node.func = _helper("line")
+        if any(_is_name(node.func, name) for name in BUILTINS):
+            node.args.insert(0, node.func)
+            node.func = _helper("builtin")
         return node
 
 
