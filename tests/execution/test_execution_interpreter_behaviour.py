@@ -56,6 +56,9 @@ def test_arguments_have_the_types_of_the_compiled_kernel(answers: dict[str, Any]
 def test_launches(answers: dict[str, Any]) -> None:
     assert answers["grid"] == [0, 2, 4, 6, 8, 10]
     assert answers["host descriptor"] == [float(n) for n in range(16, 32)]
+    order = [0, 100, 1, 101, 2, 102, 200, 300, 201, 301, 202, 302]
+    assert answers["grouped programs"] == order
+    assert answers["descriptor rows"] is True
     assert answers["quoted annotations"] == [1.5] * 16
     assert answers["closure"] == [float(n) for n in range(16)]
 
@@ -74,6 +77,9 @@ def test_assertions_are_named(answers: dict[str, Any]) -> None:
 def test_what_it_cannot_compute_is_refused_by_name(answers: dict[str, Any]) -> None:
     assert answers["assembly"][0] == "Refused"
     assert "inline_asm_elementwise" in answers["assembly"][1]
+    assert answers["fp8 in memory"] is True
+    assert answers["fp8 sum"][0] == "Refused"
+    assert "fadd of fp8e5" in answers["fp8 sum"][1]
     assert answers["refusals that were caught"] == 1
     assert answers["block condition"][0] == "BlockTruth"
 

@@ -132,6 +132,33 @@ def plus(p, q):
     return p + q
 
 
+@triton.jit
+def double(x, o):
+    i = tl.arange(0, 16)
+    v = tl.load(x + i)
+    tl.store(o + i, v + v)
+
+
+@triton.jit
+def rows(x, o):
+    i = tl.arange(0, 16)
+    third = tl.arange(0, 8) * 3
+    d = tl.make_tensor_descriptor(x, [32, 16], [16, 1], [1, 16])
+    v = d.gather(third, 0)
+    tl.store(o + tl.arange(0, 8)[:, None] * 16 + i[None, :], v)
+    d.scatter(v * 0, third, 0)
+    whole = tl.make_tensor_descriptor(o, [8, 16], [16, 1], [8, 16])
+    whole.atomic_add([0, 0], tl.full([8, 16], 2.0, tl.float32))
+
+
+@triton.jit
+def grouped(o, M, N, GROUP: tl.constexpr):
+    pid = tl.program_id(0)
+    first = pid // (GROUP * N) * GROUP
+    size = min(M - first, GROUP)
+    tl.store(o + pid, (first + pid % (GROUP * N) % size) * 100 + pid % (GROUP * N) // size)
+
+
 def enclosed():
     WIDTH = tl.constexpr(16)
 
@@ -235,6 +262,25 @@ def main():
         enclosed()[(1,)](o)
         return o.tolist()
 
+    @ask("fp8 in memory")
+    def _():
+        eight, out = x.to(torch.float8_e5m2fnuz), torch.zeros(16).to(torch.float8_e5m2fnuz)
+        copy[(1,)](eight, out, 9, 16)
+        return torch.equal(out.float()[:9], eight.float()[:9]) and not out.float()[9:].any()
+
+    @ask("descriptor rows")
+    def _():
+        table, out = torch.rand(32, 16) + 1, torch.zeros(8, 16)
+        before = table.clone()
+        rows[(1,)](table, out)
+        return torch.equal(out, before[:24:3] + 2) and not table[:24:3].any() and torch.equal(table[1::3], before[1::3])
+
+    @ask("grouped programs")
+    def _():
+        out = torch.zeros(12, dtype=torch.int32)
+        grouped[(12,)](out, 4, 3, 2)
+        return out.tolist()
+
     @ask("quoted annotations")
     def _():
         quoted[(1,)](o, 16, 3)
@@ -251,6 +297,8 @@ def main():
         out = torch.zeros(1)
         half_sum[(1,)](ones, out)
         return float(out)
+
+    ask("fp8 sum")(lambda: double[(1,)](x.to(torch.float8_e5m2), o))
 
     sys.stdout.write(json.dumps(ANSWERS))
 

@@ -146,7 +146,7 @@ FLOW = [
     flow("for loop over a range", LOOP, lambda a, b, c: a * 6, factor=16, inputs="small"),
     flow("trunc of a negative loop variable", "r = a\nfor k in range(-7, -6):\n        r = a + k // 2",
          lambda a, b, c: a - 3, ("int32", "int64")),
-    flow("for loop with a step", "r = a\nfor k in tl.range(6, step=2, num_stages=2):\n        r = r + k", lambda a, b, c: a + 6, factor=8),
+    flow("for loop with a step", "r = a\nfor k in tl.range(6, step=2, num_stages=2):\n        r = (r + k).to(x.dtype.element_ty)", lambda a, b, c: a + 6, factor=8),
     flow("while loop", WHILE, lambda a, b, c: a + 2 * b, factor=8),
     flow("branch on a scalar", BRANCH, lambda a, b, c: a),
     flow("conditional expression", "a if tl.max(a, 0) >= tl.min(a, 0) else b", lambda a, b, c: a),
