@@ -8,6 +8,7 @@ the folder can be mounted by itself.
 from types import SimpleNamespace
 from typing import Any
 
+from triton import knobs
 from triton.runtime import interpreter
 
 from . import arithmetic, casts, extern, linear, report, source
@@ -49,8 +50,11 @@ def install(guard: Guard, *, xf32: bool = True) -> None:
     operands to 10 mantissa bits.
 
     Raises:
-        RuntimeError: when it is already installed with another guard.
+        RuntimeError: when it is already installed with another guard, or when triton was imported
+            without `TRITON_INTERPRET=1`.
     """
+    if not knobs.runtime.interpret:
+        raise RuntimeError("set TRITON_INTERPRET=1 before triton is imported")
     if _installed:
         if _installed[0] is guard:
             return
