@@ -85,24 +85,7 @@ class TritonToolchain:
 
         Raises SandboxFault when the sandbox or our own code in it fails.
         """
-        job = {
-            "tensors": [[spec.name, spec.kind] for spec in signature.inputs],
-            "scalars": [spec.name for spec in signature.scalars],
-            "tune_limit": TUNE_LIMIT,
-            "workloads": [
-                {
-                    "workload_id": workload.workload_id,
-                    "inputs": [[dtype, list(shape)] for dtype, shape in workload.inputs],
-                    "scalars": list(workload.scalars),
-                    "native": workload.native,
-                }
-                for workload in workloads
-            ],
-        }
-        inputs = {
-            "candidate.py": source.encode("utf-8", "replace"),
-            "job.json": json.dumps(job).encode(),
-        }
+        inputs = task_inputs(source, signature, workloads)
         return tuple(self._compile(target, inputs) for target in targets)
 
     def close(self) -> None:
@@ -143,6 +126,28 @@ class TritonToolchain:
             message = f"compiling died of signal {ran.signal}{why}"
             return {"kind": "crash", "message": message, "line": 0}
         return None
+
+
+def task_inputs(
+    source: str, signature: Signature, workloads: Sequence[ArgumentShapes]
+) -> dict[str, bytes]:
+    """The files of a compile task."""
+    job = {
+        "tensors": [[spec.name, spec.kind] for spec in signature.inputs],
+        "scalars": [spec.name for spec in signature.scalars],
+        "tune_limit": TUNE_LIMIT,
+        "workloads": [
+            {
+                "workload_id": workload.workload_id,
+                "inputs": [[dtype, list(shape)] for dtype, shape in workload.inputs],
+                "scalars": list(workload.scalars),
+                "native": workload.native,
+            }
+            for workload in workloads
+        ],
+    }
+    text = json.dumps(job).encode()
+    return {"candidate.py": source.encode("utf-8", "replace"), "job.json": text}
 
 
 def _report(ran: SandboxResult, log: str) -> dict[str, Any]:

@@ -35,6 +35,12 @@ class Arena:
     def __init__(self) -> None:
         self.poison_all = False
         self._known: dict[int, Extent] = {}
+        self._kept: list[torch.Tensor] = []
+
+    def forget(self) -> None:
+        """Give up everything allocated so far; until then no address is used twice."""
+        self._known.clear()
+        self._kept.clear()
 
     def place(self, tensor: torch.Tensor, label: str) -> torch.Tensor:
         """A guarded copy of a dense tensor."""
@@ -74,6 +80,7 @@ class Arena:
         buffer.fill_(0xFF if dtype.is_floating_point else 0xA5)
         typed = buffer[start : start + count * size].view(dtype)
         placed = torch.as_strided(typed, tuple(shape), tuple(stride), typed.storage_offset())
+        self._kept.append(buffer)
         begin = buffer.data_ptr() + start
         self._known[buffer.data_ptr()] = Extent(begin, begin + count * size, label)
         return placed
@@ -87,6 +94,7 @@ class Bounds:
         self._ends = self._starts
         self._labels: list[str] = []
         self.kernel = ""
+        self.violations: list[str] = []
 
     def set(self, kernel: str, extents: Sequence[Extent]) -> None:
         """Allow exactly `extents` from now on."""
@@ -134,6 +142,6 @@ class Bounds:
             gap, label, start, _ = min(gaps)
             side = "before the start" if address < start else "past the end"
             where = f"up to {gap} bytes {side} of {label}"
-        raise OutOfBoundsError(
-            f"{self.kernel}: {access} of {count} elements out of bounds, the first {where}"
-        )
+        text = f"{self.kernel}: {access} of {count} elements out of bounds, the first {where}"
+        self.violations.append(text)
+        raise OutOfBoundsError(text)

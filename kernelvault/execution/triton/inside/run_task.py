@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from kernelvault.execution.triton.inside import interpreter as repaired
 from kernelvault.execution.triton.inside.arena import Arena, Bounds, OutOfBoundsError
 from kernelvault.toolchains.triton.inside import candidate as candidates
 from kernelvault.toolchains.triton.inside import device, driver
-from kernelvault.toolchains.triton.inside.allowed import AllowedMode, HostComputeError
+from kernelvault.toolchains.triton.inside.allowed import AllowedMode
 from kernelvault.toolchains.triton.inside.candidate import CandidateError, Entry, Names
 from kernelvault.toolchains.triton.inside.compile_task import warm_up_modes
+from kernelvault.toolchains.triton.inside.device import HostComputeError
 
 # Host code may ask for the architecture; what it is told makes no difference to the interpreter.
 _ARCH = "gfx942"
@@ -41,8 +42,8 @@ class _Launches:
     count: int = 0
     disabled: bool = False
     configs: int = 1
-    tried: int = 0
     choice: int = 0
+    chosen: set[int] = field(default_factory=set)
 
 
 class _Runner:
@@ -71,11 +72,21 @@ class _Runner:
         self._allowed = AllowedMode(self._paused)
         names = Names(tuple(map(tuple, self._job["tensors"])), tuple(self._job["scalars"]))
         with device.DeviceMode("cpu", self._paused, self._arena.allocate), self._allowed:
-            entry = candidates.load(str(self._given / "candidate.py"), names)
+            path = str(self._given / "candidate.py")
+            entry = candidates.load(path, names, self._allowed.model_building)
             for index, call in enumerate(self._job["calls"]):
                 self.workload = call["workload_id"]
                 self.launches.choice = index
                 self._call(entry, index, call)
+
+    def check_swallowed(self) -> None:
+        """Raise what the candidate's own handlers may have hidden."""
+        if self._bounds.violations:
+            raise OutOfBoundsError(self._bounds.violations[0])
+        if self.host_compute:
+            raise HostComputeError(f"computes aten.{self.host_compute[0]} outside a kernel")
+        if refused := repaired.refusals():
+            raise repaired.Refused(refused[0])
 
     def _call(self, entry: Entry, index: int, call: dict[str, Any]) -> None:
         first, launches = self._once(entry, call)
@@ -97,6 +108,7 @@ class _Runner:
         )
 
     def _once(self, entry: Entry, call: dict[str, Any]) -> tuple[list[torch.Tensor], int]:
+        self._arena.forget()
         with self._paused():
             originals = [self._load(*item) for item in call["inputs"]]
             placed = [self._arena.place(t, f"input {i}") for i, t in enumerate(originals)]
@@ -152,13 +164,20 @@ class _Runner:
             configs = prune(this, kwargs)
             self.launches.configs = max(self.launches.configs, len(configs))
             chosen = self.launches.choice % len(configs)
-            self.launches.tried = max(self.launches.tried, chosen + 1)
+            self.launches.chosen.add(chosen)
             return [configs[chosen]]
+
+        run = autotuner.Autotuner.run
+
+        def fresh_run(this: Any, *args: Any, **kwargs: Any) -> Any:
+            this.cache.clear()
+            return run(this, *args, **kwargs)
 
         def benchmark(*_: Any, **__: Any) -> list[float]:
             return [1.0] * 3
 
         autotuner.Autotuner.prune_configs = one
+        autotuner.Autotuner.run = fresh_run
         autotuner.Autotuner.do_bench = property(lambda this: benchmark)
 
     @property
@@ -198,13 +217,14 @@ def run(given: str, out: str) -> None:
     fault = None
     try:
         runner.run()
+        runner.check_swallowed()
     except BaseException as raised:  # noqa: BLE001  (a candidate may raise anything at all)
         fault = {**_fault(raised), "workload_id": runner.workload}
     report = {
         "fault": fault,
         "results": runner.results,
         "configs": runner.launches.configs,
-        "configs_run": max(1, runner.launches.tried),
+        "configs_run": max(1, len(runner.launches.chosen)),
         "aten": runner.aten,
         "host_compute": runner.host_compute,
         "cpu_s": time.process_time() - began,

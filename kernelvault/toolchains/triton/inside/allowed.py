@@ -3,12 +3,14 @@ anything else is tensor computation outside a kernel."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelvault.toolchains.triton.inside.device import Paused
+from kernelvault.toolchains.triton.inside.device import HostComputeError, Paused
 
 _ALLOCATION = """empty empty_like empty_strided empty_permuted new_empty new_empty_strided zeros
     zeros_like new_zeros ones ones_like new_ones full full_like new_full fill_ zero_ scalar_tensor
@@ -20,22 +22,22 @@ _LAYOUT = ["clone", "copy_", "contiguous", "_to_copy"]
 _ALLOWED = frozenset((*_ALLOCATION, *_VIEWS, *_LAYOUT))
 
 
-class HostComputeError(Exception):
-    """A candidate's host code computed with tensors."""
-
-
 class AllowedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts allowed ATen calls, and raises HostComputeError on any other; both are kept."""
+    """Counts allowed ATen calls, and raises HostComputeError on any other; both are kept.
+
+    While `building` is set, everything passes: a model may initialise its parameters.
+    """
 
     def __init__(self, paused: Paused) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._paused = paused
+        self.building = False
         self.calls: dict[str, int] = {}
         self.refused: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if self._paused.depth:
+        if self._paused.depth or self.building:
             return func(*args, **kwargs)
         name = func._schema.name.removeprefix("aten::")
         self.calls[name] = self.calls.get(name, 0) + 1
@@ -45,6 +47,15 @@ class AllowedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name == "_local_scalar_dense":
             raise HostComputeError("reads a tensor's value on the host")
         raise HostComputeError(f"computes aten.{name} outside a kernel")
+
+    @contextlib.contextmanager
+    def model_building(self) -> Iterator[None]:
+        """Let everything pass meanwhile."""
+        self.building = True
+        try:
+            yield
+        finally:
+            self.building = False
 
 
 def _converts(name: str, args: Any, kwargs: Any) -> bool:

@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,13 +25,14 @@ class Names:
     scalars: tuple[str, ...]
 
 
+Building = Callable[[], AbstractContextManager[None]]
 Entry = Callable[[Sequence[torch.Tensor], Sequence[Any]], Any]
 
 
-def load(path: str, names: Names) -> Entry:
+def load(path: str, names: Names, building: Building) -> Entry:
     """The candidate's entry as `entry(tensors, scalars)`; raises CandidateError when it has none.
 
-    Runs the module: only ever called inside a sandbox.
+    A `ModelNew` is built inside `building()`. Runs the module: only called inside a sandbox.
     """
     spec = importlib.util.spec_from_file_location("candidate", path)
     assert spec is not None and spec.loader is not None
@@ -40,7 +42,7 @@ def load(path: str, names: Names) -> Entry:
     if callable(function := getattr(module, "module_fn", None)):
         return _function_entry(function)
     if inspect.isclass(model := getattr(module, "ModelNew", None)):
-        return _model_entry(model, names)
+        return _model_entry(model, names, building)
     raise CandidateError("the file defines neither module_fn nor ModelNew")
 
 
@@ -60,12 +62,13 @@ def _accepts(function: Callable[..., Any], count: int) -> bool:
     return True
 
 
-def _model_entry(model: type[Any], names: Names) -> Entry:
+def _model_entry(model: type[Any], names: Names, building: Building) -> Entry:
     """KernelBench's form: built from the scalars it names, parameters given by the signature."""
 
     def entry(tensors: Sequence[torch.Tensor], scalars: Sequence[Any]) -> Any:
         known = dict(zip(names.scalars, scalars, strict=True))
-        built = model(**_chosen(model.__init__, known, "ModelNew"))
+        with building():
+            built = model(**_chosen(model.__init__, known, "ModelNew"))
         given = list(zip(names.tensors, tensors, strict=True))
         for (name, kind), tensor in given:
             if kind in ("parameter", "buffer"):

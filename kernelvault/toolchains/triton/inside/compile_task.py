@@ -4,6 +4,7 @@ what it launched and what came of compiling it."""
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +19,9 @@ from triton.runtime.errors import OutOfResources
 
 from kernelvault.toolchains.triton.inside import candidate as candidates
 from kernelvault.toolchains.triton.inside import device, driver
-from kernelvault.toolchains.triton.inside.allowed import AllowedMode, HostComputeError
+from kernelvault.toolchains.triton.inside.allowed import AllowedMode
 from kernelvault.toolchains.triton.inside.candidate import CandidateError, Names
+from kernelvault.toolchains.triton.inside.device import HostComputeError
 from kernelvault.toolchains.triton.inside.first_kernel import first
 
 _MESSAGE = 600
@@ -55,7 +57,7 @@ def compile_for(arch: str, given: str, out: str) -> None:
     error = None
     try:
         with device.DeviceMode("meta", paused), allowed:
-            _run_all(f"{given}/candidate.py", job, recorder)
+            run_all(f"{given}/candidate.py", job, recorder, allowed.model_building)
     except BaseException as raised:  # noqa: BLE001  (a candidate may raise anything at all)
         error = _error(raised, recorder)
     kernels = [
@@ -79,9 +81,12 @@ def compile_for(arch: str, given: str, out: str) -> None:
     Path(out, "report.json").write_text(json.dumps(report, allow_nan=False))
 
 
-def _run_all(path: str, job: dict[str, Any], recorder: driver.Recorder) -> None:
+def run_all(
+    path: str, job: dict[str, Any], recorder: driver.Recorder, building: candidates.Building
+) -> None:
+    """Load the candidate at `path` and call it once for each workload of `job`."""
     names = Names(tuple(map(tuple, job["tensors"])), tuple(job["scalars"]))
-    entry = candidates.load(path, names)
+    entry = candidates.load(path, names, building)
     for workload in job["workloads"]:
         recorder.workload = workload["workload_id"]
         recorder.tune_limit = job["tune_limit"] if workload["native"] else 1
@@ -152,16 +157,15 @@ def _kernel_line(error: CompilationError) -> int:
 
 
 def _path() -> str:
-    import sys
-
-    return str(sys.modules["candidate"].__file__)
+    module = sys.modules.get("candidate")
+    return str(module.__file__) if module is not None else ""
 
 
 def _line(error: BaseException) -> int:
     """The last line of the candidate's file in the traceback, 0 when there is none."""
-    found, frame = 0, error.__traceback__
+    found, frame, path = 0, error.__traceback__, _path()
     while frame is not None:
-        if frame.tb_frame.f_code.co_filename.endswith("/candidate.py"):
+        if frame.tb_frame.f_code.co_filename == path:
             found = frame.tb_lineno
         frame = frame.tb_next
     return found

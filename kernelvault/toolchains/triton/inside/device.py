@@ -38,10 +38,7 @@ FACTS = {
 _CLAIMS = {"device": DEVICE, "is_cuda": True, "is_cpu": False, "is_meta": False}
 # What tensors say of themselves, by the function that a mode is called with.
 _LIES: dict[Any, Any] = {
-    **{
-        vars(torch._C.TensorBase)[name].__get__: value
-        for name, value in _CLAIMS.items()
-    },
+    **{vars(torch._C.TensorBase)[name].__get__: value for name, value in _CLAIMS.items()},
     torch.Tensor.get_device: 0,
 }
 _ALLOCATORS: dict[Any, str] = {
@@ -62,7 +59,17 @@ _ALLOCATORS: dict[Any, str] = {
     torch.Tensor.new_full: "filled",
 }
 
+# Reading values out of a tensor; none of these reaches ATen.
+_READS = frozenset(
+    getattr(torch.Tensor, name)
+    for name in ("numpy", "tolist", "item", "__array__", "__dlpack__", "cpu", "data_ptr")
+)
+
 Allocate = Callable[[str, Callable[[], torch.Tensor]], torch.Tensor]
+
+
+class HostComputeError(Exception):
+    """A candidate's host code computed with tensors, or read their values."""
 
 
 class Paused:
@@ -112,6 +119,8 @@ class DeviceMode(TorchFunctionMode):
             return func(*args, **kwargs)
         if func in _LIES:
             return _LIES[func]
+        if func in _READS:
+            raise HostComputeError(f"calls {func.__name__} on a tensor: its data is on the device")
         if func in (torch.Tensor.cuda, torch.Tensor.pin_memory):
             return args[0]
         if func is torch.Tensor.to:
