@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +62,22 @@ def imported(source: str) -> set[str]:
     return found
 
 
+def is_right(source: str, prepared: PreparedProblem, executor: TritonCpuExecutor) -> bool:
+    """Whether a source gives what is expected on every workload."""
+    subject, tolerance_of = subject_of(prepared), get_preset("basic").tolerance
+    report = executor.run(source, [case.call(subject.signature) for case in subject.cases])
+    assert report.fault is None
+    triples = [
+        triple
+        for case, result in zip(subject.cases, report.results, strict=True)
+        for triple in zip(result.outputs, case.expected.wide, case.expected.native, strict=True)
+    ]
+    found = [
+        compare(got, wide, native, tolerance_of(native.dtype)) for got, wide, native in triples
+    ]
+    return bool(found) and all(not c.mismatches + c.nonfinite_mismatches for c in found)
+
+
 @pytest.fixture(scope="module")
 def executor(bench: Bench) -> Iterator[TritonCpuExecutor]:
     made = TritonCpuExecutor(bench.sandbox)
@@ -80,15 +97,7 @@ def test_sources_stand_alone_differ_and_are_right(
         assert imported(source) <= {"torch", "triton", "triton.language", "triton.language.extra"}
         assert "_inductor" not in source.replace("torch/_inductor/", "")
         assert "BSD-3-Clause" in source
-    subject = subject_of(prepared)
-    report = executor.run(sources[0], [case.call(subject.signature) for case in subject.cases])
-    assert report.fault is None
-    tolerance_of = get_preset("basic").tolerance
-    for case, result in zip(subject.cases, report.results, strict=True):
-        for got, wide, native in zip(
-            result.outputs, case.expected.wide, case.expected.native, strict=True
-        ):
-            assert compare(got, wide, native, tolerance_of(native.dtype)).mismatches == 0
+    assert is_right(sources[0], prepared, executor)
 
 
 def test_answers_are_kept_and_equal(bench: Bench) -> None:
@@ -131,6 +140,49 @@ def test_what_stays_outside_triton_is_said(op: str, reason: str, bench: Bench) -
     found = proposals(bench.agent, View(graph, Named(Signature(specs, (), ()), domain)))
     assert [proposal.source for proposal in found] == [None]
     assert reason in found[0].reason
+
+
+GRAPHS = {
+    "softmax over the middle": "torch.softmax(x.reshape(x.shape[0], 4, -1), dim=1)",
+    "two reductions of one row": "(x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)",
+    "reduction of everything": "(x.sum(-1) - x.sum(-1).mean()).exp()",
+    "attention": "torch.softmax(x @ x.t(), dim=-1) @ x",
+    "several outputs": "(x + 1, x.amax(0), x.t())",
+    "the same output twice": "(lambda y: (y, y))(x * 2)",
+    "an input and a view of it": "(x, x.reshape(-1))",
+    "booleans": "torch.where(x > 0, x, -x) > 0.5",
+    "indices": "(x.argmax(-1), x.min(-1).indices)",
+    "half": "torch.nn.functional.silu(x.half())",
+    "a constant": "x + torch.tensor([1.0, 2.0, 3.0, 4.0])[:1]",
+    "running sum": "x.cumsum(0)",
+    "concatenation": "torch.cat([x, 2 * x], 1)",
+    "padding": "torch.nn.functional.pad(x, (1, 2))",
+    "convolution": "torch.nn.functional.conv1d(x[:, None], torch.ones(2, 1, 3))",
+    "sorting": "x.sort(-1).values",
+    "products": "x.prod(-1)",
+    "all and any": "((x > 0).all(-1), (x > 1).any(0))",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GRAPHS)
+def test_odd_graphs_are_right_or_say_why(
+    name: str, bench: Bench, executor: TritonCpuExecutor, tmp_path: Path
+) -> None:
+    file = tmp_path / "odd.py"
+    file.write_text(
+        "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+        f"        return {GRAPHS[name]}\n"
+        "def get_inputs():\n    return [torch.randn(32, 64)]\n"
+        "def get_cases(kind):\n"
+        "    sizes = ((4, 8), (3, 64), (65, 4), (33, 100), (8, 8))\n"
+        "    return [[torch.randn(n, m)] for n, m in sizes]\n"
+    )
+    prepared = prepare(catalog.from_file(file), resolve(), bench.sandbox)
+    for proposal in proposals(bench.agent, prepared):
+        assert proposal.source is not None or proposal.reason
+        if proposal.source is not None:
+            assert is_right(proposal.source, prepared, executor), proposal.schedule["name"]
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernelvault.agents.inductor.variants import Variant, variant_of
-from kernelvault.agents.inductor.writer.errors import UnsupportedError
+from kernelvault.agents.inductor.writer.errors import UnsupportedError, first_line
 from kernelvault.agents.inductor.writer.lower import lower
 from kernelvault.agents.inductor.writer.module import Naming, write
 from kernelvault.agents.inductor.writer.rebuild import Traced, trace
@@ -19,6 +19,9 @@ def answer(task: Mapping[str, Any]) -> list[dict[str, Any]]:
         traced = trace(task["graph"], task["domain"])
     except UnsupportedError as error:
         return [{"reason": str(error)} for _ in variants]
+    except Exception as error:  # noqa: BLE001  (operators raise of all kinds on sizes they refuse)
+        reason = f"tracing the graph: {type(error).__name__}: {first_line(error)}"
+        return [{"reason": reason} for _ in variants]
     naming = Naming(task["title"], tuple(task["inputs"]), traced.symbols)
     return [_one(traced, naming, variant) for variant in variants]
 

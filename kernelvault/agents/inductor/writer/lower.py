@@ -21,7 +21,7 @@ from torch._inductor.template_heuristics.triton import BaseConfigHeuristic
 from torch._inductor.virtualized import V
 
 from kernelvault.agents.inductor.variants import MAX_PERSISTENT_ROW, Variant
-from kernelvault.agents.inductor.writer.errors import UnsupportedError
+from kernelvault.agents.inductor.writer.errors import UnsupportedError, first_line
 from kernelvault.agents.inductor.writer.rebuild import Traced
 
 
@@ -49,23 +49,20 @@ def lower(traced: Traced, variant: Variant) -> str:
         except NoValidChoicesError as error:
             raise UnsupportedError("no Triton template fits a matrix product") from error
         except (InductorError, RuntimeError, AssertionError, NotImplementedError) as error:
-            raise UnsupportedError(f"Inductor: {_first_line(error)}") from error
+            raise UnsupportedError(f"Inductor: {first_line(error)}") from error
     raise UnsupportedError("Inductor made no kernel: the graph holds no computation")
 
 
 def _refuse_narrowing(traced: Traced) -> None:
-    """Raise when Inductor settled that an open size has one value, or that two are equal."""
+    """Raise when an open size was given one value, or two were made equal. That a size is a
+    multiple of something is what the graph's own reshapes ask for."""
     env = traced.mode.shape_env
     assert env is not None
     equal = [str(guard.expr) for guard in env.guards if guard.expr.is_Equality]
+    equal = [text for text in equal if "Mod" not in text]
     equal += [f"{symbol} = {value}" for symbol, value in env.replacements.items()]
     if equal:
         raise UnsupportedError(f"Inductor's code only holds where {equal[0]}")
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:300] if text else type(error).__name__
 
 
 def _options(variant: Variant) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 from collections.abc import Mapping
@@ -67,7 +68,7 @@ class _Module:
             self._names[name] = short if len(numels) == 1 else f"{short}_{place}"
         self._kernels: dict[str, Kernel] = {}
         self._helpers: dict[str, str] = {}
-        self._dense: dict[str, bool] = {}
+        self._dense = dict.fromkeys(wrapper.inputs, True)  # the layout of every domain
 
     def text(self) -> str:
         host = self._host()
@@ -103,7 +104,11 @@ class _Module:
         outputs = ", ".join(self._say(name) for name in self._wrapper.outputs)
         lines.append(f"return {outputs}")
         head = f"def module_fn({', '.join(self._naming.inputs)}):"
-        return "\n".join([head, *(f"    {line}" for line in lines)])
+        text = "\n".join([head, *(f"    {line}" for line in lines)])
+        unknown = _unknown_names(text) - {kernel.name for kernel in self._kernels.values()}
+        if unknown:
+            raise UnsupportedError(f"the host code needs {sorted(unknown)[0]}")
+        return text
 
     def _say(self, text: str) -> str:
         return rename(text, self._names)
@@ -130,7 +135,12 @@ class _Module:
         sizes, strides = self._say(_tuple(step.sizes)), self._say(_tuple(step.strides))
         if self._dense[step.name] and step.offset == "0":
             return [f"{name} = {base}.view({sizes})"]
-        return [f"{name} = {base}.as_strided({sizes}, {strides}, {self._say(step.offset)})"]
+        if step.offset != "0":
+            if not self._dense.get(step.base, False):
+                raise UnsupportedError("a view into a buffer with gaps")
+            # An offset given to as_strided would count from the storage's start.
+            base = f"{base}.view(-1)[{self._say(step.offset)}:]"
+        return [f"{name} = {base}.as_strided({sizes}, {strides})"]
 
     def _define(self, step: Define) -> list[str]:
         """Sizes are read from shapes; a buffer that takes the place of another gets its name."""
@@ -204,6 +214,14 @@ class _Module:
 
 def _is_numel(step: Define) -> bool:
     return step.name.startswith("triton_") and step.name.endswith("numel")
+
+
+def _unknown_names(function: str) -> set[str]:
+    """Names that a function's text reads and never gets: constants of Inductor's own, say."""
+    names = [node for node in ast.walk(ast.parse(function)) if isinstance(node, ast.Name)]
+    made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    given = {node.arg for node in ast.walk(ast.parse(function)) if isinstance(node, ast.arg)}
+    return {node.id for node in names} - made - given - {"torch", "triton", "min", "max"}
 
 
 def _tuple(items: tuple[str, ...]) -> str:

@@ -64,3 +64,9 @@ def welford(mean, m2, weight, dim):
 @triton.jit
 def any(a, dim):
     return tl.max((a != 0).to(tl.int32), dim) > 0
+
+
+@triton.jit
+def select_one(x, mask, dim, keep_dims=False):
+    # `mask` holds for one element along `dim`.
+    return tl.sum(tl.where(mask, x, 0), dim, keep_dims=keep_dims).to(x.dtype)
