@@ -66,6 +66,13 @@ def test_a_row_of_fixed_length_keeps_its_block() -> None:
     assert "R0_BLOCK: tl.constexpr = 1024" in kernel.text
 
 
+def test_sizes_that_are_converted_are_known() -> None:
+    line = "    tmp0 = tl.load(in_ptr0 + (r0_index"
+    kernel = read_kernel(KERNEL.replace(line, f"    n = (2*ks0).to(tl.float32) * n\n{line}"))
+    assert kernel.converted == ("ks0",)
+    assert read_kernel(KERNEL).converted == ()
+
+
 def test_kernels_of_unknown_kinds_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="split_scan"):
         read_kernel(KERNEL.replace("persistent_reduction(", "split_scan("))

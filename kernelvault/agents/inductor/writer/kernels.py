@@ -37,6 +37,16 @@ class Kernel:
     def text(self) -> str:
         return "\n".join(self.body)
 
+    @property
+    def converted(self) -> tuple[str, ...]:
+        """Sizes on which the body calls `.to`: Triton makes a size of 1 a constant without it."""
+        found: set[str] = set()
+        for node in ast.walk(_parse(list(self.body))):
+            if isinstance(node, ast.Attribute) and node.attr == "to":
+                names = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+                found |= names if names <= set(self.kept) else set()
+        return tuple(name for name in self.kept if name in found)
+
     def renamed(self, names: Mapping[str, str]) -> Kernel:
         """The same kernel with variables, helpers and the kernel itself called otherwise."""
 

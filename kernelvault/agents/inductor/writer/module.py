@@ -244,4 +244,9 @@ def _call(function: str, arguments: list[str]) -> list[str]:
 def _definition(kernel: Kernel) -> str:
     parameters = [*kernel.kept, *(f"{name}: tl.constexpr" for name in kernel.blocks)]
     head = _call(f"def {kernel.name}", parameters)
-    return "\n".join(["@triton.jit", *head[:-1], f"{head[-1]}:", plain_calls(kernel.text)])
+    decorator = "@triton.jit"
+    if kernel.converted:
+        names = ", ".join(f'"{name}"' for name in kernel.converted)
+        decorator = f"# A size of 1 must stay a value, for it is converted.\n{decorator}"
+        decorator += f"(do_not_specialize=[{names}])"
+    return "\n".join([decorator, *head[:-1], f"{head[-1]}:", plain_calls(kernel.text)])
