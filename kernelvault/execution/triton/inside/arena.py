@@ -141,7 +141,7 @@ class Bounds:
             ]
             gap, label, start, _ = min(gaps)
             side = "before the start" if address < start else "past the end"
-            where = f"up to {gap} bytes {side} of {label}"
+            where = f"{gap} bytes {side} of {label}"
         text = f"{self.kernel}: {access} of {count} elements out of bounds, the first {where}"
         self.violations.append(text)
         raise OutOfBoundsError(text)

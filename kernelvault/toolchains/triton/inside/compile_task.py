@@ -137,7 +137,10 @@ def _error(raised: BaseException, recorder: driver.Recorder) -> dict[str, Any]:
     kind = "candidate" if isinstance(raised, CandidateError) else "host"
     if _inside_compiler(raised):
         kind = "compile"
-    text = str(raised) if kind == "candidate" else f"{type(raised).__name__}: {raised}"
+    text = str(raised)
+    if kind != "candidate":
+        what = "the host code raised " if kind == "host" else ""
+        text = f"{what}{type(raised).__name__}: {raised}"
     return {"kind": kind, "message": text[:_MESSAGE], "line": _line(raised)}
 
 
