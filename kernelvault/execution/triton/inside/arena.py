@@ -35,7 +35,7 @@ class Arena:
     def __init__(self) -> None:
         self.poison_all = False
         self._known: dict[int, Extent] = {}
-        self._kept: list[torch.Tensor] = []
+        self._kept: list[npt.NDArray[np.uint8]] = []
 
     def forget(self) -> None:
         """Give up everything allocated so far; until then no address is used twice."""
@@ -75,15 +75,18 @@ class Arena:
         size = dtype.itemsize
         reach = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
         count = 0 if 0 in shape else reach
-        buffer = torch.empty(count * size + 2 * _GUARD + _ALIGN, dtype=torch.uint8)
-        start = -(-(buffer.data_ptr() + _GUARD) // _ALIGN) * _ALIGN - buffer.data_ptr()
-        buffer.fill_(0xFF if dtype.is_floating_point else 0xA5)
-        typed = buffer[start : start + count * size].view(dtype)
-        placed = torch.as_strided(typed, tuple(shape), tuple(stride), typed.storage_offset())
+        buffer = np.full(
+            count * size + 2 * _GUARD + _ALIGN,
+            0xFF if dtype.is_floating_point else 0xA5,
+            dtype=np.uint8,
+        )
+        start = -(-(buffer.ctypes.data + _GUARD) // _ALIGN) * _ALIGN - buffer.ctypes.data
+        # A storage of its own, so that offsets into it count from the tensor's first byte.
+        typed = torch.from_numpy(buffer[start : start + count * size]).view(dtype)
         self._kept.append(buffer)
-        begin = buffer.data_ptr() + start
-        self._known[buffer.data_ptr()] = Extent(begin, begin + count * size, label)
-        return placed
+        begin = buffer.ctypes.data + start
+        self._known[begin] = Extent(begin, begin + count * size, label)
+        return torch.as_strided(typed, tuple(shape), tuple(stride), 0)
 
 
 class Bounds:
