@@ -28,6 +28,7 @@ class Settings:
     sandbox: `bubblewrap`, or `subprocess` (no isolation: labelled in every verification).
     targets: architectures every candidate is compiled for.
     languages: what agents write kernels in.
+    attempts: most attempts of an agent on a problem (0: the agent's own number).
     jobs: problems worked on at the same time (0: one per CPU core).
     rocm_path: a ROCm installation ("" searches /opt/rocm, then the LLVM on PATH).
     """
@@ -39,6 +40,7 @@ class Settings:
     preset: str = "basic"
     targets: tuple[str, ...] = ("gfx942", "gfx950")
     languages: tuple[str, ...] = ("hip", "triton")
+    attempts: int = 0
     jobs: int = 0
     seed: int = 0
     rocm_path: str = ""

@@ -13,9 +13,11 @@ from kernelvault.sandbox import Sandbox
 from kernelvault.settings import Settings
 
 _AGENTS: dict[tuple[str, str], Callable[[Settings, Sandbox], Agent]] = {
-    ("hip", "template"): lambda settings, sandbox: TemplateAgent(),
+    ("hip", "template"): lambda settings, sandbox: TemplateAgent(settings.attempts or 4),
     ("hip", "replay"): lambda settings, sandbox: ReplayAgent("hip"),
-    ("triton", "inductor"): InductorAgent,
+    ("triton", "inductor"): lambda settings, sandbox: InductorAgent(
+        settings, sandbox, settings.attempts or 2
+    ),
     ("triton", "replay"): lambda settings, sandbox: ReplayAgent("triton"),
 }
 

@@ -33,6 +33,9 @@ def run(
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Units at a time [default: one per core]")
     ] = None,
+    attempts: Annotated[
+        int | None, typer.Option("--attempts", min=1, help="Most attempts of an agent on a problem")
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the agents")] = None,
     target: options.Targets = None,
     dry_run: Annotated[
@@ -51,8 +54,8 @@ def run(
     """
     with reported(resume="what was finished is kept; run the same command to resume"):
         chosen = options.settings(
-            config, jobs=jobs, seed=seed, targets=options.split(target), sandbox=sandbox,
-            corpus=corpus, releases=releases, cache=cache,
+            config, jobs=jobs, attempts=attempts, seed=seed, targets=options.split(target),
+            sandbox=sandbox, corpus=corpus, releases=releases, cache=cache,
         )  # fmt: skip
         request = JobRequest(
             chosen, options.split(problems), options.split(languages), limit, not no_release

@@ -9,6 +9,7 @@ from kernelvault.hashing import content_id, sha256_bytes
 from kernelvault.spec.provenance import Provenance
 
 LANGUAGES = ("hip", "triton")
+SUFFIXES = {"hip": ".hip", "triton": ".py"}  # how a candidate's file is named
 AGENTS = ("template", "inductor", "llm", "replay", "user")
 ATTEMPT_STATUSES = ("answered", "unsupported")
 

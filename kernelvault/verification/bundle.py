@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from kernelvault.errors import StoreFault
-from kernelvault.spec.candidate import Candidate
+from kernelvault.spec.candidate import SUFFIXES, Candidate
 from kernelvault.spec.verification import Verification
 from kernelvault.verification.report import record
 from kernelvault.verification.subject import Case
@@ -36,7 +36,7 @@ def write_bundle(
     its inputs as .npy (bfloat16 as uint16 bits). Raises StoreFault when it cannot be written.
     """
     folder = root / candidate.candidate_id[:16]
-    name = f"candidate.{candidate.language}"
+    name = f"candidate{SUFFIXES[candidate.language]}"
     verdicts = record(verifications)
     targets = ",".join(target["target"] for target in verdicts["targets"])
     script = _RERUN.format(candidate=name, preset=verdicts["preset"], targets=targets)

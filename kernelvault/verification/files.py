@@ -13,7 +13,7 @@ from kernelvault.problems.catalog import ProblemSource
 from kernelvault.problems.prepare import prepare
 from kernelvault.sandbox import open_sandbox
 from kernelvault.settings import Settings
-from kernelvault.spec.candidate import Candidate, make_candidate
+from kernelvault.spec.candidate import SUFFIXES, Candidate, make_candidate
 from kernelvault.spec.provenance import Provenance
 from kernelvault.spec.verification import Verification
 from kernelvault.verification.bundle import write_bundle
@@ -23,11 +23,8 @@ from kernelvault.verification.subject import subject_of
 
 MAX_CANDIDATE_BYTES = 1 << 20
 _LANGUAGE_OF_SUFFIX = {
-    ".hip": "hip",
-    ".cpp": "hip",
-    ".cu": "hip",
-    ".cc": "hip",
-    ".py": "triton",
+    **{suffix: language for language, suffix in SUFFIXES.items()},
+    **dict.fromkeys((".cpp", ".cu", ".cc"), "hip"),
 }
 
 

@@ -66,11 +66,11 @@ def test_sizes_have_one_spelling() -> None:
 def test_operators_without_a_rule_are_named() -> None:
     with pytest.raises(UnsupportedError, match=r"aten\.cumsum\.default"):
         lower(graph("aten.cumsum.default"))
-    proposal = TemplateAgent().propose(View(graph("aten.cumsum.default")), [])
+    proposal = TemplateAgent(4).propose(View(graph("aten.cumsum.default")), [])
     assert proposal is not None and proposal.source is None
     assert "cumsum" in proposal.reason
     after = Turn(proposal, False, None, proposal.reason)
-    assert TemplateAgent().propose(View(graph("aten.cumsum.default")), [after]) is None
+    assert TemplateAgent(4).propose(View(graph("aten.cumsum.default")), [after]) is None
 
 
 @pytest.mark.parametrize("kind", ["pointwise", "rows", "matmul"])
@@ -82,10 +82,10 @@ def test_each_kind_has_schedules_that_differ_in_structure(kind: str) -> None:
 
 def test_equal_histories_give_equal_sources() -> None:
     view = View(graph("aten.tanh.default"))
-    first = TemplateAgent().propose(view, [])
-    assert first == TemplateAgent().propose(view, [])
+    first = TemplateAgent(4).propose(view, [])
+    assert first == TemplateAgent(4).propose(view, [])
     assert first is not None
-    second = TemplateAgent().propose(view, [Turn(first, True, None, "", {})])
+    second = TemplateAgent(4).propose(view, [Turn(first, True, None, "", {})])
     assert second is not None and second.source != first.source
 
 

@@ -105,7 +105,7 @@ def test_a_tuner_of_220_configurations_is_bounded_and_says_so(judge: Judge) -> N
         ("relu_squared[(1 << 27,)](x, y, n, BLOCK=1024)", "compile", "more than a GPU accepts"),
         ("relu_squared[(-1,)](x, y, n, BLOCK=1024)", "compile", "negative grid"),
         ("relu_squared[(1,)](x, y, n, BLOCK=1000)", "compile", "power of 2"),
-        ("relu_squared[(1,)](x, y, n, BLOCK=1024, num_warps=64)", "compile", "warps"),
+        ("relu_squared[(1,)](x, y, n, BLOCK=1024, num_warps=64)", "compile", "threads"),
         ("relu_squared[(1,)](x, y, n, BLOCK=1024, num_ctas=2)", "static", "num_ctas"),
         ("relu_squared[(0,)](x, y, n, BLOCK=1024)", "correctness", "got nan"),
         ("relu_squared[(1,)](x, x, n, BLOCK=1024)", "correctness", "writes to input 0"),

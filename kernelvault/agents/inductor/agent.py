@@ -17,7 +17,7 @@ PROVENANCE = Provenance("kernelvault", "", "", "Apache-2.0 AND BSD-3-Clause")
 
 
 class InductorAgent:
-    """Proposes each variant's source once; deterministic for one version of torch and Triton.
+    """Proposes the sources of up to `attempts` variants; deterministic for one torch and Triton.
 
     Holds a warm sandbox: make one agent a process and give it every problem.
     A problem for which no variant has a source gets a single proposal that says why. A variant
@@ -28,12 +28,13 @@ class InductorAgent:
     version = "1"
     language = "triton"
 
-    def __init__(self, settings: Settings, sandbox: Sandbox) -> None:
+    def __init__(self, settings: Settings, sandbox: Sandbox, attempts: int = 4) -> None:
+        self._attempts = attempts
         self._writer = Writer(settings, sandbox)
 
     def propose(self, problem: ProblemView, history: Sequence[Turn]) -> Proposal | None:
         """The next variant that differs from all before it, None when there is none left."""
-        if any(turn.proposal.source is None for turn in history):
+        if len(history) >= self._attempts or any(t.proposal.source is None for t in history):
             return None
         seen = {turn.proposal.source for turn in history}
         found = self._writer.answers(problem)

@@ -20,7 +20,7 @@ class TemplateAgent:
     version = "1"
     language = "hip"
 
-    def __init__(self, attempts: int = 4) -> None:
+    def __init__(self, attempts: int) -> None:
         self._attempts = attempts
 
     def propose(self, problem: ProblemView, history: Sequence[Turn]) -> Proposal | None:

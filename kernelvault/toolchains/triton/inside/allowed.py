@@ -35,6 +35,11 @@ class AllowedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.calls: dict[str, int] = {}
         self.refused: list[str] = []
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here; skipping would make PyTorch import its compiler."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if self._paused.depth or self.building:
