@@ -24,7 +24,7 @@ check: install ## lint, format, types and import contracts
 	$(BIN)/lint-imports
 
 test: check ## the tests of every change (at most 12 minutes on 2 cores)
-	$(PYTEST) -m "not slow and not gpu"
+	$(PYTEST) -n 2 --dist loadfile -m "not slow and not gpu"
 
 test-full: check ## every test that needs no GPU (at most 75 minutes); adds a line to docs/test-report.md
 	$(BIN)/python infra/full_test.py

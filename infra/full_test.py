@@ -24,7 +24,7 @@ One line for each complete run of `make test-full`, newest last.
 def main() -> int:
     """Run pytest, show its output, write the line; the exit code is pytest's."""
     started = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-m", "not gpu"]
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", "not gpu"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     last = ""

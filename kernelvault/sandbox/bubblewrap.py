@@ -108,11 +108,11 @@ class Bubblewrap:
         return Warm(job, self._start_warm)
 
     def _start_warm(self, job: WarmJob, folder: Path) -> Started:
-        argv = (*warm_command(job), "1", "/out", "/tmp", "/dev/shm")
         # Different sandboxes use different uids, since process limits count by uid.
-        env = {**job.env, "KERNELVAULT_UID": str(os.getpid() * 61 % 400_000)}
+        first_uid = 600_000 + (os.getpid() * 61 + next(_runs)) % 4000 * 1000
+        argv = (*warm_command(job), "1", str(first_uid), "/out", "/tmp", "/dev/shm")
         mounts = (*job.mounts, Mount(ZYGOTE))
-        inside = Job(argv, {}, mounts, env, job.limits)
+        inside = Job(argv, {}, mounts, job.env, job.limits)
         group = Cgroup(job.limits) if Cgroup.possible() else None
         words = self._options(inside, folder, _WARM_RIGHTS)
         with tempfile.TemporaryFile() as options:

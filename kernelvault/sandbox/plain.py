@@ -83,7 +83,7 @@ def _start_warm(job: WarmJob, folder: Path) -> Started:
     def watch(pid: int) -> str | None:
         return "memory_limit" if tree_memory(pid) > limit else None
 
-    process = start([*warm_command(job), "0", str(out), str(scratch)], env)
+    process = start([*warm_command(job), "0", "700000", str(out), str(scratch)], env)
     return Started(process, folder, folder, out, watch, None)
 
 

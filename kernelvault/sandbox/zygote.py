@@ -29,16 +29,16 @@ from typing import Any, NoReturn
 PR_SET_DUMPABLE = 4
 PR_SET_NO_NEW_PRIVS = 38
 PR_CAPBSET_DROP = 24
-_FIRST_UID = 200_000
-_UIDS = 400_000
+_UIDS = 1000
 _POLL_S = 0.1
 _MAX_FILES = 256
 
 
-def main(preload: str, own_pids: str, folders: list[str]) -> None:
+def main(preload: str, own_pids: str, first_uid: str, folders: list[str]) -> None:
     """Serve tasks until stdin ends. `folders` are what a task may write: the first is its output.
 
-    `own_pids` is `1` when this process lives in a pid namespace of its own.
+    `own_pids` is `1` when this process lives in a pid namespace of its own; tasks get uids from
+    `first_uid` on when it runs as root.
     """
     _prctl(PR_SET_DUMPABLE, 0)
     module = importlib.import_module(preload)
@@ -53,21 +53,22 @@ def main(preload: str, own_pids: str, folders: list[str]) -> None:
         answers.flush()
         for line in sys.stdin.buffer:
             served += 1
-            header, log, archive = _serve(json.loads(line), served, own_pids == "1", folders)
+            uid = int(first_uid) + served % _UIDS
+            header, log, archive = _serve(json.loads(line), uid, own_pids == "1", folders)
             header |= {"log": len(log), "archive": len(archive)}
             answers.write(json.dumps(header).encode() + b"\n" + log + archive)
             answers.flush()
 
 
 def _serve(
-    task: dict[str, Any], number: int, own_pids: bool, folders: list[str]
+    task: dict[str, Any], uid: int, own_pids: bool, folders: list[str]
 ) -> tuple[dict[str, Any], bytes, bytes]:
     """Run one task to its end or limit; (header, log, tar of its output folder)."""
     log = os.memfd_create("log")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     child = os.fork()
     if child == 0:
-        _child(task, number, log)
+        _child(task, uid, log)
     why = _wait(child, log, task)
     _kill_others(child, own_pids)
     _, status = os.waitpid(child, 0)
@@ -83,11 +84,11 @@ def _serve(
     return {"status": code, "ended": why, "cpu_s": cpu_s}, text, archive
 
 
-def _child(task: dict[str, Any], number: int, log: int) -> NoReturn:
+def _child(task: dict[str, Any], uid: int, log: int) -> NoReturn:
     code = 1
     try:
         os.setsid()
-        _drop_rights(number)
+        _drop_rights(uid)
         for name, value in task["rlimits"].items():
             limit = getattr(resource, name)
             hard = value + 1 if name == "RLIMIT_CPU" else value
@@ -115,11 +116,10 @@ def _child(task: dict[str, Any], number: int, log: int) -> NoReturn:
             os._exit(code)
 
 
-def _drop_rights(number: int) -> None:
+def _drop_rights(uid: int) -> None:
     if os.geteuid() == 0:
         for capability in range(64):
             _prctl(PR_CAPBSET_DROP, capability)
-        uid = _FIRST_UID + (int(os.environ.get("KERNELVAULT_UID", "0")) + number) % _UIDS
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
@@ -209,4 +209,4 @@ def _prctl(option: int, value: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])

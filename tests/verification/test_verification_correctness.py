@@ -76,7 +76,7 @@ def test_a_wrong_element_is_named() -> None:
     ("replay", "text"),
     [
         (NoopReplay(1, 7), "7 output elements changed"),
-        (NoopReplay(0, 0), "launched nothing"),
+        (NoopReplay(0, 0), "nothing was launched"),
     ],
 )
 def test_results_that_no_kernel_computed_fail(replay: NoopReplay, text: str) -> None:
