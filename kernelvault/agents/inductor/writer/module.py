@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelvault.agents.inductor.variants import Variant
-from kernelvault.agents.inductor.writer.errors import UnsupportedError
 from kernelvault.agents.inductor.writer.device_functions import helper_sources, plain_calls
+from kernelvault.agents.inductor.writer.errors import UnsupportedError
 from kernelvault.agents.inductor.writer.host import (
     Allocate,
     Define,
