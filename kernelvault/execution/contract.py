@@ -42,7 +42,8 @@ class Fault:
 
     kind: build_failed | missing_kv_launch | error_code | crash | timeout | memory_limit |
     output_flood | out_of_bounds | input_modified | host_access | guard_damaged | launch_error |
-    divergent_barrier | unsupported | no_launch | host_compute | wrong_output | error
+    divergent_barrier | unsupported | no_launch | host_compute | wrong_output | other_launches |
+    error
     `message` is fit to show to the kernel's author; `detail` holds facts (workload, index, line).
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kernelvault.execution.contract import Call, RunReport
+from kernelvault.execution.contract import Call, NoopReplay, RunReport
 from kernelvault.execution.triton.executor import TritonCpuExecutor
 from kernelvault.hashing import content_id
 from kernelvault.toolchains.triton.contract import ArgumentShapes, TritonCompile
@@ -14,6 +14,7 @@ from kernelvault.verification import static_triton
 from kernelvault.verification.contract import Build, Evidence, TargetBuild
 from kernelvault.verification.static_hip import Finding
 from kernelvault.verification.subject import Subject
+from kernelvault.verification.triton_launches import Launches
 
 _LOG = 600
 
@@ -39,15 +40,46 @@ class TritonGates:
         findings = static_triton.parse_findings(source, tensors, scalars)
         if any(finding.severity == "reject" for finding in findings):
             return Build(static_triton.evidence(findings), (), None)
-        compiled = self._toolchain.compile(source, signature, shapes(subject), targets)
+        workloads = shapes(subject)
+        compiled = self._toolchain.compile(source, signature, workloads, targets)
         findings = (*findings, *_host_findings(compiled))
         static = static_triton.evidence(findings)
         if any(finding.severity == "reject" for finding in findings):
             return Build(static, (), None)
-        return Build(static, tuple(map(_target, compiled)), None)
+        made = {c.target: Launches(c, workloads) for c in compiled if c.error is None}
+        return Build(static, tuple(map(_target, compiled)), made)
 
     def run(self, source: str, build: Build, calls: Sequence[Call]) -> RunReport:
-        return self._executor.run(source, calls)
+        """Run as on each target whose launches differ from those of the targets before it."""
+        assert isinstance(build.handle, dict)
+        reports: list[RunReport] = []
+        seen: list[list[list[str]]] = []
+        for target, launches in build.handle.items():
+            if launches.everything() in seen:
+                continue
+            seen.append(launches.everything())
+            report = self._executor.run(source, calls, target, launches)
+            reports.append(report)
+            if report.fault is not None:
+                break
+        return _joined(reports)
+
+
+def _joined(reports: Sequence[RunReport]) -> RunReport:
+    """One report over the runs for several targets; the last may have ended in a fault."""
+    last = reports[-1]
+    replays = [report.noop_replay for report in reports if report.noop_replay is not None]
+    joined = None
+    if last.noop_replay is not None:
+        launches = sum(replay.launches for replay in replays)
+        joined = NoopReplay(launches, sum(replay.touched_elements for replay in replays))
+    return RunReport(
+        results=tuple(result for report in reports for result in report.results),
+        fault=last.fault,
+        noop_replay=joined,
+        facts={**last.facts, "runs": len(reports)},
+        cpu_s=sum(report.cpu_s for report in reports),
+    )
 
 
 def shapes(subject: Subject) -> tuple[ArgumentShapes, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from kernelvault.errors import SandboxFault
 from kernelvault.execution.contract import Call, CallResult, Fault, NoopReplay, RunReport
@@ -19,6 +20,20 @@ from kernelvault.toolchains.triton.toolchain import INSIDE as SHARED
 from kernelvault.toolchains.triton.toolchain import inside_digest
 
 MiB = 1 << 20
+
+
+class CompiledLaunches(Protocol):
+    """What was launched, call by call, when a candidate was compiled for an architecture."""
+
+    def of(self, call: Call) -> list[str]:
+        """The launches for a call's shapes, in order, each in words."""
+        ...
+
+    def identity(self, launch: Mapping[str, Any]) -> str:
+        """A launch (kernel, grid, constexprs) in the same words."""
+        ...
+
+
 INSIDE = Path(__file__).parent / "inside"
 LIMITS = Limits(wall_s=60, cpu_s=40, memory_bytes=6144 * MiB, out_bytes=256 * MiB, processes=128)
 _TASK = "kernelvault.execution.triton.inside.run_task"
@@ -53,20 +68,26 @@ class TritonCpuExecutor:
             )
         )
 
-    def run(self, source: str, calls: Sequence[Call]) -> RunReport:
+    def run(
+        self, source: str, calls: Sequence[Call], arch: str, compiled: CompiledLaunches
+    ) -> RunReport:
         """Run every call twice and once with launches disabled; the first fault ends the run.
 
-        Raises SandboxFault when the sandbox or our own code in it fails.
+        Host code is told that it has an `arch`, and must launch what it launched when it was
+        compiled for it. An autotuner with more configurations than there are calls gets more
+        runs of them. Raises SandboxFault when the sandbox or our own code in it fails.
         """
         inputs = _inputs(source, calls)
-        ran = self._warm.run(Task(f"{_TASK}:run", ("{in}", "{out}"), inputs))
+        ran = self._warm.run(Task(f"{_TASK}:run", (arch, "{in}", "{out}"), inputs))
         if (fault := stopped(ran, self._limits)) is not None:
             return RunReport((), fault, None, {}, ran.cpu_s)
         report = _report(ran.files, ran.log, ran.exit_code)
         results, noops = _results(report, calls, ran.files)
         fault = _fault(report)
-        if fault is None and len(results) != len(calls):
+        if fault is None and len(results) < len(calls):
             fault = Fault("crash", "the run's report is not readable")
+        if fault is None:
+            fault = _changed_launches(report, calls, arch, compiled)
         facts = {
             "interpreter_cpu_s": round(float(report["cpu_s"]), 3),
             "configs": int(report["configs"]),
@@ -138,7 +159,8 @@ def _results(
     """Results in call order, and the outputs of the replays without launches."""
     results: list[CallResult] = []
     noops: list[Tensor] = []
-    for index, (call, told) in enumerate(zip(calls, report["results"], strict=False)):
+    for index, told in enumerate(report["results"]):
+        call = calls[index % len(calls)]
         outputs = _outputs("out", index, call, files)
         replayed = _outputs("noop", index, call, files)
         if outputs is None or replayed is None:
@@ -146,10 +168,28 @@ def _results(
         noops += replayed
         results.append(
             CallResult(
-                call.workload_id, tuple(outputs), bool(told["deterministic"]), int(told["launches"])
+                call.workload_id, tuple(outputs), bool(told["deterministic"]), len(told["launches"])
             )
         )
     return tuple(results), noops
+
+
+def _changed_launches(
+    report: Mapping[str, Any], calls: Sequence[Call], arch: str, compiled: CompiledLaunches
+) -> Fault | None:
+    """A fault when a call launched other kernels, grids or constants than were compiled for it."""
+    for index, told in enumerate(report["results"]):
+        call = calls[index % len(calls)]
+        ran = [compiled.identity(launch) for launch in told["launches"]]
+        wanted = compiled.of(call)
+        if ran != wanted:
+            pairs = zip_longest(ran, wanted)
+            place = next(n for n, (left, right) in enumerate(pairs) if left != right)
+            got = ran[place] if place < len(ran) else "nothing"
+            built = wanted[place] if place < len(wanted) else "nothing"
+            text = f"launch {place + 1} is {got}, compiled for {arch} was {built}"
+            return Fault("other_launches", text, {"workload_id": call.workload_id})
+    return None
 
 
 def _outputs(what: str, index: int, call: Call, files: Mapping[str, bytes]) -> list[Tensor] | None:

@@ -40,6 +40,9 @@ class HostChecker(Checker):
         self.in_function = False  # module-level expressions run once
         self.shared: frozenset[str] = frozenset()  # locals that alias what outlives the call
         self.received: frozenset[str] = frozenset()  # parameters
+        self._statement: ast.expr | None = None  # the call that a statement consists of
+        self._called: ast.expr | None = None  # what the call that is being looked at calls
+        self._in_message = False  # inside a raise, an assertion or a print
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:  # noqa: N802
         self._only_self(node.args, node)
@@ -143,6 +146,9 @@ class HostChecker(Checker):
 
     def value_attribute(self, node: ast.Attribute) -> None:
         name = node.attr
+        if name in host_names.MUTATORS and node is not self._called:
+            text = f".{name} is called where it is named; {_STATE}"
+            self.add("state", node, text)
         if name in host_names.HOST_DATA:
             text = f".{name}: data stays on the device and launches do not depend on values"
             self.add("host_data", node, text)
@@ -173,19 +179,57 @@ class HostChecker(Checker):
 
     # Calls and operators.
 
+    def visit_Expr(self, node: ast.Expr) -> None:  # noqa: N802
+        self._statement = node.value
+        self.generic_visit(node)
+
+    def visit_Raise(self, node: ast.Raise) -> None:  # noqa: N802
+        self._message(node)
+
+    def visit_Assert(self, node: ast.Assert) -> None:  # noqa: N802
+        self.visit(node.test)
+        if node.msg is not None:
+            self._message(node.msg)
+
+    def _message(self, node: ast.AST) -> None:
+        outer, self._in_message = self._in_message, True
+        if isinstance(node, ast.Raise):
+            self.generic_visit(node)
+        else:
+            self.visit(node)
+        self._in_message = outer
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:  # noqa: N802
+        self._text(node, "an f-string")
+        self.generic_visit(node)
+
+    def _text(self, node: ast.AST, what: str) -> None:
+        """Texts of objects differ between machines; results must not depend on them."""
+        if not self._in_message and any(isinstance(n, ast.Name) for n in ast.walk(node)):
+            text = f"{what} is for messages of raise and assert only; results must not depend on it"
+            self.add("text_of_object", node, text)
+
     def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
         function = node.func
+        if isinstance(function, ast.Subscript) and node is not self._statement:
+            base = function.value
+            if not (isinstance(base, ast.Name) and base.id in self.module.mutables):
+                text = "a launch is a statement of its own; what it returns is not used"
+                self.add("launch_value", node, text)
+        if isinstance(function, ast.Name) and function.id in ("str", "repr"):
+            self._text(node, f"{function.id}(...)")
+        self._called = function
         if isinstance(function, ast.Attribute) and self.module.dotted(function) is None:
             self._method_call(function, node)
         skipped: list[ast.expr] = []
         if isinstance(function, ast.Name) and function.id in _READERS:
             skipped = [a for a in node.args if self._container(a)]
+        self.visit(function)
         for argument in node.args:
             if argument not in skipped:
                 self.visit(argument)
         for keyword in node.keywords:
             self.visit(keyword)
-        self.visit(function)
 
     def _container(self, node: ast.expr) -> bool:
         return (
@@ -230,6 +274,12 @@ class HostChecker(Checker):
         )
 
     def visit_BinOp(self, node: ast.BinOp) -> None:  # noqa: N802
+        left = node.left
+        formats = isinstance(left, ast.JoinedStr) or (
+            isinstance(left, ast.Constant) and isinstance(left.value, str | bytes)
+        )
+        if isinstance(node.op, ast.Mod) and formats:
+            self._text(node.right, "a % of a string")
         if isinstance(node.op, ast.MatMult):
             self.add("tensor_compute", node, f"@: {_NO_COMPUTE}")
         self.generic_visit(node)
@@ -293,11 +343,12 @@ class HostChecker(Checker):
         self._only_self(node.args, node)
         self.check_defaults(node.args)
         self.visit(node.args)
-        outer, inside = self.scopes, self.in_function
+        outer, inside, received = self.scopes, self.in_function, self.received
         self.scopes = (*outer, locals_of(node))
         self.in_function = True
+        self.received = received | {a.arg for a in parameters(node.args)}
         self.visit(node.body)
-        self.scopes, self.in_function = outer, inside
+        self.scopes, self.in_function, self.received = outer, inside, received
 
     def visit_With(self, node: ast.With) -> None:  # noqa: N802
         for item in node.items:

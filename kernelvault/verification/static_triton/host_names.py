@@ -26,7 +26,7 @@ _DTYPES = """float16 float32 float64 bfloat16 half float double int8 int16 int32
     float8_e4m3fnuz float8_e5m2fnuz"""
 TORCH = frozenset(
     f"torch.{name}"
-    for name in f"""{_DTYPES} Tensor LongTensor FloatTensor device dtype Size strided
+    for name in f"""{_DTYPES} Tensor device dtype Size strided
     contiguous_format preserve_format channels_last inf pi e
     squeeze unsqueeze transpose permute reshape flatten ravel movedim swapaxes narrow t unbind
     split chunk select as_strided broadcast_to
@@ -55,7 +55,7 @@ VALUE_ATTRIBUTES = frozenset(
     expand_as view_as squeeze unsqueeze flatten unflatten as_strided t T mT narrow select unbind
     split chunk tensor_split movedim swapaxes swapdims unfold diagonal detach data requires_grad
     is_cuda is_cpu is_floating_point is_complex get_device storage_offset new_empty new_zeros
-    new_ones new_full new_empty_strided type index real imag cuda to
+    new_ones new_full new_empty_strided zero_ type index real imag cuda to
     append extend insert pop remove clear copy items keys values get setdefault update
     discard sort reverse count union intersection difference join lower upper startswith endswith
     replace strip bit_length is_integer start stop step

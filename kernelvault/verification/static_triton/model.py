@@ -11,7 +11,7 @@ from kernelvault.verification.static_hip import Finding
 from kernelvault.verification.static_triton import host_names
 
 FORBIDDEN_BUILTINS = frozenset((*dir(builtins), "exit", "quit")) - host_names.BUILTINS
-_CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _mutable(value: ast.expr) -> bool:
     if isinstance(value, ast.Compare):
         return False
     for node in ast.walk(value):
-        if isinstance(node, _CONTAINERS):
+        if isinstance(node, CONTAINERS):
             return True
         if isinstance(node, ast.Call):
             function = node.func

@@ -10,7 +10,7 @@ from kernelvault.verification.static_hip import Finding
 from kernelvault.verification.static_triton import host_names, source
 from kernelvault.verification.static_triton.host import HostChecker
 from kernelvault.verification.static_triton.kernels import KernelChecker
-from kernelvault.verification.static_triton.model import Module, is_main_guard
+from kernelvault.verification.static_triton.model import CONTAINERS, Module, is_main_guard
 
 _CALLS = frozenset(
     """triton.Config triton.language.constexpr triton.cdiv triton.next_power_of_2 torch.device
@@ -119,6 +119,11 @@ def _class(node: ast.ClassDef, module: Module) -> Iterator[Finding]:
             yield from _method(item, module)
         elif isinstance(item, ast.Assign | ast.AnnAssign):
             yield from _assignment(item, module)
+            if item.value is not None and any(
+                isinstance(part, CONTAINERS) for part in ast.walk(item.value)
+            ):
+                text = "a class holds no lists, dicts or sets: they would outlive the call"
+                yield Finding("state", "reject", item.lineno, text)
         elif not (isinstance(item, ast.Pass) or _docstring(item)):
             text = "a class body holds methods and constants only"
             yield Finding("module_level", "reject", item.lineno, text)

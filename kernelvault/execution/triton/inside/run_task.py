@@ -3,6 +3,7 @@ launches turned into no-ops in between."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import time
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 import triton
+import triton.language as tl
 from triton.runtime import autotuner, interpreter
 
 from kernelvault.execution.triton.inside import interpreter as repaired
@@ -24,9 +26,11 @@ from kernelvault.toolchains.triton.inside.candidate import CandidateError, Entry
 from kernelvault.toolchains.triton.inside.compile_task import warm_up_modes
 from kernelvault.toolchains.triton.inside.device import HostComputeError
 
-# Host code may ask for the architecture; what it is told makes no difference to the interpreter.
-_ARCH = "gfx942"
-_MESSAGE = 600
+# How many configurations of an autotuner are run, one after another, beyond one a workload.
+_MAX_CONFIGS = 24
+
+
+_LAUNCHED = object()  # what a launch returns is of no use, but it is not None on a GPU
 
 
 def preload() -> None:
@@ -39,7 +43,7 @@ def preload() -> None:
 class _Launches:
     """Counts launches; while `disabled`, kernels do not run."""
 
-    count: int = 0
+    made: list[dict[str, Any]] = field(default_factory=list)
     disabled: bool = False
     configs: int = 1
     choice: int = 0
@@ -49,7 +53,7 @@ class _Launches:
 class _Runner:
     """One candidate, loaded, with guarded memory and the interpreter patched."""
 
-    def __init__(self, given: Path, out: Path) -> None:
+    def __init__(self, arch: str, given: Path, out: Path) -> None:
         self._given = given
         self._out = out
         self._job: dict[str, Any] = json.loads((given / "job.json").read_text())
@@ -59,8 +63,8 @@ class _Runner:
         self.launches = _Launches()
         self.workload = ""
         self.results: list[dict[str, Any]] = []
-        device.install(_ARCH)
-        stub = driver.StubDriver(_ARCH, driver.Recorder())
+        device.install(arch)
+        stub = driver.StubDriver(arch, driver.Recorder())
         triton.runtime.driver.set_active(stub)
         triton.runtime.driver._default = stub
         repaired.install(self._bounds)
@@ -74,10 +78,13 @@ class _Runner:
         with device.DeviceMode("cpu", self._paused, self._arena.allocate), self._allowed:
             path = str(self._given / "candidate.py")
             entry = candidates.load(path, names, self._allowed.model_building)
-            for index, call in enumerate(self._job["calls"]):
+            calls, turn = self._job["calls"], 0
+            while turn < len(calls) or turn < min(self.launches.configs, _MAX_CONFIGS):
+                call = calls[turn % len(calls)]
                 self.workload = call["workload_id"]
-                self.launches.choice = index
-                self._call(entry, index, call)
+                self.launches.choice = turn
+                self._call(entry, turn, call)
+                turn += 1
 
     def check_swallowed(self) -> None:
         """Raise what the candidate's own handlers may have hidden."""
@@ -89,32 +96,41 @@ class _Runner:
             raise repaired.Refused(refused[0])
 
     def _call(self, entry: Entry, index: int, call: dict[str, Any]) -> None:
-        first, launches = self._once(entry, call)
+        # In turns before, between and after the real calls: no count of calls tells which it is.
+        self._arena.forget()
+        order = ["run", "run"]
+        order.insert(index % 3, "replay")
+        made = {}
+        for position, what in enumerate(order):
+            made[what, position] = self._once(entry, call, replay=what == "replay")
+        (first, launches), (second, _) = (v for (what, _), v in made.items() if what == "run")
+        ((untouched, replayed),) = (v for (what, _), v in made.items() if what == "replay")
         self._write(index, "out", first, call["outputs"])
-        self.launches.disabled = self._arena.poison_all = True
-        untouched, replayed = self._once(entry, call)
-        self.launches.disabled = self._arena.poison_all = False
         self._write(index, "noop", untouched, call["outputs"])
-        second, _ = self._once(entry, call)
         with self._paused():
             same = all(map(_same, first, second))
         self.results.append(
             {
                 "workload_id": self.workload,
                 "launches": launches,
-                "noop_launches": replayed,
+                "configs": self.launches.configs,
+                "noop_launches": len(replayed),
                 "deterministic": same,
             }
         )
 
-    def _once(self, entry: Entry, call: dict[str, Any]) -> tuple[list[torch.Tensor], int]:
-        self._arena.forget()
+    def _once(
+        self, entry: Entry, call: dict[str, Any], replay: bool
+    ) -> tuple[list[torch.Tensor], list[dict[str, Any]]]:
+        """Outputs and launches of one call; in a replay nothing is launched or filled."""
+        self.launches.disabled = self._arena.poison_all = replay
+        self._allowed.suppress_fills = replay
         with self._paused():
             originals = [self._load(*item) for item in call["inputs"]]
             placed = [self._arena.place(t, f"input {i}") for i, t in enumerate(originals)]
-        before = self.launches.count
+        self.launches.made = []
         result = candidates.outputs(entry(placed, call["scalars"]))
-        launched = self.launches.count - before
+        launched = self.launches.made
         with self._paused():
             for position, (given, original) in enumerate(zip(placed, originals, strict=True)):
                 if not _same(given, original):
@@ -142,16 +158,23 @@ class _Runner:
         run = interpreter.InterpretedFunction.run
 
         def watched_run(this: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-            self.launches.count += 1
+            bound = _bound(this, args, kwargs)
+            shape = self._paused.watched(grid)(bound) if callable(grid) else grid
+            self.launches.made.append(_launch(this, shape, bound))
             if self.launches.disabled:
-                if callable(grid):
-                    grid(_bound(this, args, kwargs))
-                return None
+                return _LAUNCHED
             extents = self._arena.extents([*args, *kwargs.values()])
             self._bounds.set(this.fn.__name__, extents)
             with self._paused():
-                grid = self._paused.watched(grid)
-                return run(this, *args, grid=grid, warmup=warmup, **kwargs)
+                fixed = this.kwargs.get("do_not_specialize") or ()
+                run(
+                    this,
+                    *(_specialised(value, number, fixed) for number, value in enumerate(args)),
+                    grid=shape,
+                    warmup=warmup,
+                    **{name: _specialised(value, name, fixed) for name, value in kwargs.items()},
+                )
+            return _LAUNCHED
 
         interpreter.InterpretedFunction.run = watched_run
 
@@ -190,7 +213,29 @@ class _Runner:
 
 
 def _bound(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {**dict(zip(function.arg_names, args, strict=False)), **kwargs}
+    """All arguments of a launch by name, defaults included; options are left out."""
+    known = {name: value for name, value in kwargs.items() if name in function.arg_names}
+    return inspect.getcallargs(function.fn, *args, **known)
+
+
+def _specialised(value: Any, place: int | str, fixed: Sequence[Any]) -> Any:
+    """An integer argument of 1 is a constant to the compiler, and so to the kernel's code."""
+    return tl.constexpr(1) if type(value) is int and value == 1 and place not in fixed else value
+
+
+def _launch(function: Any, grid: Any, bound: dict[str, Any]) -> dict[str, Any]:
+    """What identifies a launch on every tier: kernel, grid, declared constants."""
+    name = function.fn.__name__
+    parameters = inspect.signature(function.fn).parameters
+    constants = {n: bound[n] for n, p in parameters.items() if "constexpr" in str(p.annotation)}
+    if any(isinstance(value, torch.Tensor) for value in constants.values()):
+        raise CandidateError(f"{name} is given a tensor as a constant")
+    sizes = [int(n) for n in (grid if isinstance(grid, tuple | list) else (grid,))]
+    return {
+        "kernel": name,
+        "grid": [*sizes, 1, 1, 1][:3],
+        "constexprs": {n: candidates.plain(value) for n, value in constants.items()},
+    }
 
 
 def _check_output(position: int, tensor: torch.Tensor, dtype: str, shape: list[int]) -> None:
@@ -210,10 +255,13 @@ def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
     return bool(torch.equal(_raw(left), _raw(right)))
 
 
-def run(given: str, out: str) -> None:
-    """Run GIVEN/candidate.py as GIVEN/job.json says; write outputs and OUT/report.json."""
+def run(arch: str, given: str, out: str) -> None:
+    """Run GIVEN/candidate.py as GIVEN/job.json says; write outputs and OUT/report.json.
+
+    Its host code is told that it has an `arch`.
+    """
     began = time.process_time()
-    runner = _Runner(Path(given), Path(out))
+    runner = _Runner(arch, Path(given), Path(out))
     fault = None
     try:
         runner.run()
@@ -233,9 +281,7 @@ def run(given: str, out: str) -> None:
 
 
 def _fault(raised: BaseException) -> dict[str, str]:
-    chain = [raised]
-    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None:
-        chain.append(cause)
+    chain = candidates.chain(raised)
     kinds = {
         repaired.Refused: "unsupported",
         NotImplementedError: "unsupported",
@@ -246,6 +292,6 @@ def _fault(raised: BaseException) -> dict[str, str]:
     for error in chain:
         for known, kind in kinds.items():
             if isinstance(error, known):
-                return {"kind": kind, "message": str(error)[:_MESSAGE]}
+                return {"kind": kind, "message": candidates.text(error)}
     last = chain[-1]
-    return {"kind": "error", "message": f"{type(last).__name__}: {last}"[:_MESSAGE]}
+    return {"kind": "error", "message": f"{type(last).__name__}: {candidates.text(last)}"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -15,6 +16,38 @@ import torch
 
 class CandidateError(Exception):
     """The candidate's own doing; the message is fit to show to its author."""
+
+
+def chain(raised: BaseException) -> list[BaseException]:
+    """An exception with its causes, outermost first; a candidate may have tied them in a knot."""
+    found = [raised]
+    while (cause := found[-1].__cause__ or found[-1].__context__) is not None:
+        if any(cause is known for known in found):
+            break
+        found.append(cause)
+    return found
+
+
+def text(error: BaseException, limit: int = 600) -> str:
+    """What an exception says, as text that can be written anywhere."""
+    try:
+        said = str(error)
+    except Exception as other:  # noqa: BLE001  (a candidate's objects may fail to show themselves)
+        said = f"(its message cannot be shown: {type(other).__name__})"
+    return said[:limit].encode("utf-8", "replace").decode()
+
+
+def plain(value: Any) -> Any:
+    """A constant as JSON has it: numbers, texts, booleans and None; names of anything else."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, bool | int | float | None) and abs(value or 0) < 1 << 63:
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if hasattr(value, "value"):
+        return plain(value.value)
+    return str(getattr(value, "__name__", None) or getattr(value, "name", type(value).__name__))
 
 
 @dataclass(frozen=True, slots=True)

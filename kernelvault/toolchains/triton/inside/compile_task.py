@@ -121,15 +121,13 @@ def _write(number: int, kernel: Any, out: Path) -> dict[str, Any]:
 
 def _error(raised: BaseException, recorder: driver.Recorder) -> dict[str, Any]:
     """kind (host_compute, resources, compile, candidate, host) with message and line."""
-    chain = [raised]
-    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None:
-        chain.append(cause)
+    chain = candidates.chain(raised)
     for error in chain:
         if isinstance(error, HostComputeError):
-            return {"kind": "host_compute", "message": str(error), "line": _line(error)}
+            return {"kind": "host_compute", "message": candidates.text(error), "line": _line(error)}
     for error in chain:
         if isinstance(error, OutOfResources):
-            return {"kind": "resources", "message": str(error), "line": _line(raised)}
+            return {"kind": "resources", "message": candidates.text(error), "line": _line(raised)}
     located = [error for error in chain if isinstance(error, CompilationError)]
     if located:
         message = _first_words(chain[-1] if len(chain) > len(located) else located[-1])
@@ -137,17 +135,18 @@ def _error(raised: BaseException, recorder: driver.Recorder) -> dict[str, Any]:
     kind = "candidate" if isinstance(raised, CandidateError) else "host"
     if _inside_compiler(raised):
         kind = "compile"
-    text = str(raised)
+    text = candidates.text(raised)
     if kind != "candidate":
         what = "the host code raised " if kind == "host" else ""
-        text = f"{what}{type(raised).__name__}: {raised}"
+        text = f"{what}{type(raised).__name__}: {text}"
     return {"kind": kind, "message": text[:_MESSAGE], "line": _line(raised)}
 
 
 def _first_words(error: BaseException) -> str:
     if isinstance(error, CompilationError):
-        return str(error.error_message or error.format_message())[-_MESSAGE:]
-    return f"{type(error).__name__}: {error}"[:_MESSAGE]
+        said = error.error_message or candidates.text(error, 10 * _MESSAGE)
+        return str(said)[-_MESSAGE:].encode("utf-8", "replace").decode()
+    return f"{type(error).__name__}: {candidates.text(error)}"[:_MESSAGE]
 
 
 def _kernel_line(error: CompilationError) -> int:

@@ -94,7 +94,9 @@ class Paused:
         def resumed(*args: Any, **kwargs: Any) -> Any:
             depth, self.depth = self.depth, 0
             try:
-                return call(*args, **kwargs)
+                # Copies: what is passed on must not be what the candidate may change.
+                own = [dict(value) if isinstance(value, dict) else value for value in args]
+                return call(*own, **kwargs)
             finally:
                 self.depth = depth
 

@@ -14,7 +14,7 @@ from triton.backends.driver import DriverBase
 from triton.runtime import autotuner, jit
 from triton.runtime.errors import OutOfResources
 
-from kernelvault.toolchains.triton.inside.candidate import CandidateError
+from kernelvault.toolchains.triton.inside.candidate import CandidateError, plain
 from kernelvault.toolchains.triton.inside.device import FACTS, Paused
 
 # HIP refuses more than 2**32 - 1 work-items in a dimension, and 65535 blocks in y and z.
@@ -38,6 +38,7 @@ class Recorder:
     refused: list[dict[str, Any]] = field(default_factory=list)
     tuned: dict[str, dict[str, int]] = field(default_factory=dict)
     left_to_try: int = 0
+    tuning: bool = False
     compile_s: float = 0.0
 
 
@@ -113,10 +114,13 @@ class StubDriver(DriverBase):  # type: ignore[misc]  # triton has no types
         """Compile one configuration; those after the limit are not looked at and never chosen."""
         if self._recorder.left_to_try <= 0:
             return [float("inf")] * 3
+        self._recorder.tuning = True
         try:
             call()
         except OutOfResources:
             return [float("inf")] * 3  # recorded where it was refused
+        finally:
+            self._recorder.tuning = False
         self._recorder.left_to_try -= 1
         return [1.0] * 3
 
@@ -132,9 +136,13 @@ class StubDriver(DriverBase):  # type: ignore[misc]  # triton has no types
                     "workload_id": self._recorder.workload,
                     "grid": list(grid),
                     "hash": metadata.hash,
+                    "tuning": self._recorder.tuning,
+                    "declared": [
+                        parameter.name for parameter in source.fn.params if parameter.is_constexpr
+                    ],
                     "signature": {key: str(value) for key, value in source.signature.items()},
                     "constexprs": {
-                        _path(names, key): _plain(value) for key, value in source.constants.items()
+                        _path(names, key): plain(value) for key, value in source.constants.items()
                     },
                     "attributes": {
                         _path(names, key): str(value)
@@ -149,10 +157,6 @@ class StubDriver(DriverBase):  # type: ignore[misc]  # triton has no types
 
 def _path(names: list[str], key: tuple[int, ...]) -> str:
     return names[key[0]] + "".join(f"[{index}]" for index in key[1:])
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | float | str | bool | None) else str(value)
 
 
 def _check_grid(kernel: str, grid: tuple[int, int, int], num_warps: int) -> None:

@@ -82,7 +82,7 @@ def launch(self: Any, *arguments: Any, **options: Any) -> None:
                    for name, p in parameters.items()}  # fmt: skip
     typed = {
         name: plain(value)
-        if "constexpr" in annotations[name]
+        if "constexpr" in annotations[name] or isinstance(value, tl.constexpr)
         else _argument(value, annotations[name])
         for name, value in given.items()
     }
