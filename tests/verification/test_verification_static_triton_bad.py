@@ -78,6 +78,7 @@ TEXT = [
 ]
 
 TOP = [
+    ("class Store(nn.Module):\n    values = []", "state"),
     ("import os", "import"),
     ("import numpy as np", "import"),
     ("import functools", "import"),
@@ -179,6 +180,14 @@ HOST = [
     ("kernel.memo = y", "state"),
     ("kernel.cache", "kernel_internals"),
     ("kernel.run(x, grid=(1,))", "kernel_internals"),
+    ("used = kernel[(1,)](x, y, n, BLOCK=256)", "launch_value"),
+    ("if kernel[(1,)](x, y, n, BLOCK=256) is None:\n    n = 1", "launch_value"),
+    ("if isinstance(x, torch.FloatTensor):\n    n = 1", "tensor_compute"),
+    ('n = n if "JIT" in f"{kernel}" else 1', "text_of_object"),
+    ("n = n if 'space' in str(torch.cuda.get_device_properties(0)) else 1", "text_of_object"),
+    ("n = n if 'JIT' in '%s' % kernel else 1", "text_of_object"),
+    ("kept = []\npush = kept.append\npush(n)", "state"),
+    ("kernel[lambda meta: (meta.update(BLOCK=1), 1)[1:]](x, y, n, BLOCK=256)", "state"),
     ("kernel.warmup(x, grid=(1,))", "kernel_internals"),
     ("y = torch.matmul(x, x)", "tensor_compute"),
     ("y = torch.softmax(x, -1)", "tensor_compute"),
