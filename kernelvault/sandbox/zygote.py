@@ -10,6 +10,7 @@ removed before the next task begins.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import io
 import json
@@ -46,6 +47,8 @@ def main(preload: str, own_pids: str, first_uid: str, folders: list[str]) -> Non
         warm()
     for folder in folders:
         _wipe(Path(folder))
+    gc.collect()
+    gc.freeze()  # a task's collector need not touch, and so copy, what it shares with us
     served = 0
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)  # nothing but answers may reach the answer stream

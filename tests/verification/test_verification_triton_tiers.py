@@ -115,6 +115,14 @@ INFINITE = ('triton.Config({"BLOCK": 256, "LOW": float("-inf")})',)
             id="reset to zero",
         ),
         pytest.param(
+            source(
+                "    relu_squared[grid](x, y, n, 1, BLOCK=1024)",
+                extra="one, ",
+                store="value = value * one.to(tl.float32)\n    " + STORE,
+            ).replace("@triton.jit\ndef relu", "@triton.jit(do_not_specialize=['one'])\ndef relu"),
+            id="an argument of 1 that stays an argument",
+        ),
+        pytest.param(
             source(TUNED, autotune(*HOOKED), store=ADD, allocate="torch.zeros_like"),
             id="zeroing hook",
         ),

@@ -166,14 +166,13 @@ class _Runner:
             extents = self._arena.extents([*args, *kwargs.values()])
             self._bounds.set(this.fn.__name__, extents)
             with self._paused():
-                fixed = this.kwargs.get("do_not_specialize") or ()
-                run(
-                    this,
-                    *(_specialised(value, number, fixed) for number, value in enumerate(args)),
-                    grid=shape,
-                    warmup=warmup,
-                    **{name: _specialised(value, name, fixed) for name, value in kwargs.items()},
-                )
+                fixed = {
+                    this.arg_names[place] if isinstance(place, int) else place
+                    for place in this.kwargs.get("do_not_specialize") or ()
+                }
+                known = {name: _specialised(value, name in fixed) for name, value in bound.items()}
+                options = {k: v for k, v in kwargs.items() if k not in bound}
+                run(this, grid=shape, warmup=warmup, **known, **options)
             return _LAUNCHED
 
         interpreter.InterpretedFunction.run = watched_run
@@ -218,9 +217,9 @@ def _bound(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[s
     return inspect.getcallargs(function.fn, *args, **known)
 
 
-def _specialised(value: Any, place: int | str, fixed: Sequence[Any]) -> Any:
-    """An integer argument of 1 is a constant to the compiler, and so to the kernel's code."""
-    return tl.constexpr(1) if type(value) is int and value == 1 and place not in fixed else value
+def _specialised(value: Any, fixed: bool) -> Any:
+    """An integer argument of 1 is a constant to the compiler, unless the kernel forbids it."""
+    return tl.constexpr(1) if type(value) is int and value == 1 and not fixed else value
 
 
 def _launch(function: Any, grid: Any, bound: dict[str, Any]) -> dict[str, Any]:
