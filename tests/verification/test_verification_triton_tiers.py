@@ -129,7 +129,7 @@ INFINITE = ('triton.Config({"BLOCK": 256, "LOW": float("-inf")})',)
         pytest.param(
             source(
                 "    units = torch.cuda.get_device_properties(x.device).multi_processor_count\n"
-                "    relu_squared[(max(units, n),)](x, y, n, BLOCK=1024)"
+                "    relu_squared[(max(units, triton.cdiv(n, 1024)),)](x, y, n, BLOCK=1024)"
             ),
             id="grid by compute units",
         ),

@@ -69,13 +69,17 @@ class TritonCpuExecutor:
         )
 
     def run(
-        self, source: str, calls: Sequence[Call], arch: str, compiled: CompiledLaunches
+        self,
+        source: str,
+        calls: Sequence[Call],
+        arch: str = "gfx942",
+        compiled: CompiledLaunches | None = None,
     ) -> RunReport:
         """Run every call twice and once with launches disabled; the first fault ends the run.
 
         Host code is told that it has an `arch`, and must launch what it launched when it was
-        compiled for it. An autotuner with more configurations than there are calls gets more
-        runs of them. Raises SandboxFault when the sandbox or our own code in it fails.
+        compiled for it, where that is known. An autotuner with more configurations than there
+        are calls gets more runs of them. Raises SandboxFault when the sandbox or our own code in it fails.
         """
         inputs = _inputs(source, calls)
         ran = self._warm.run(Task(f"{_TASK}:run", (arch, "{in}", "{out}"), inputs))
@@ -86,7 +90,7 @@ class TritonCpuExecutor:
         fault = _fault(report)
         if fault is None and len(results) < len(calls):
             fault = Fault("crash", "the run's report is not readable")
-        if fault is None:
+        if fault is None and compiled is not None:
             fault = _changed_launches(report, calls, arch, compiled)
         facts = {
             "interpreter_cpu_s": round(float(report["cpu_s"]), 3),

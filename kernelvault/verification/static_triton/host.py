@@ -6,7 +6,7 @@ import ast
 
 from kernelvault.verification.static_triton import host_names
 from kernelvault.verification.static_triton.aliasing import bindings, calls, root_is_self, roots
-from kernelvault.verification.static_triton.checker import Checker
+from kernelvault.verification.static_triton.host_texts import TextRules
 from kernelvault.verification.static_triton.model import (
     Module,
     locals_of,
@@ -26,7 +26,7 @@ _NO_COMPUTE = "compute it in a kernel; host code may only allocate, take views a
 _STATE = "calls must not depend on earlier calls"
 
 
-class HostChecker(Checker):
+class HostChecker(TextRules):
     """Findings of one host function, method or module-level expression."""
 
     extra_nodes = (ast.FunctionDef, ast.With, ast.withitem)
@@ -42,7 +42,6 @@ class HostChecker(Checker):
         self.received: frozenset[str] = frozenset()  # parameters
         self._statement: ast.expr | None = None  # the call that a statement consists of
         self._called: ast.expr | None = None  # what the call that is being looked at calls
-        self._in_message = False  # inside a raise, an assertion or a print
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:  # noqa: N802
         self._only_self(node.args, node)
@@ -183,32 +182,6 @@ class HostChecker(Checker):
         self._statement = node.value
         self.generic_visit(node)
 
-    def visit_Raise(self, node: ast.Raise) -> None:  # noqa: N802
-        self._message(node)
-
-    def visit_Assert(self, node: ast.Assert) -> None:  # noqa: N802
-        self.visit(node.test)
-        if node.msg is not None:
-            self._message(node.msg)
-
-    def _message(self, node: ast.AST) -> None:
-        outer, self._in_message = self._in_message, True
-        if isinstance(node, ast.Raise):
-            self.generic_visit(node)
-        else:
-            self.visit(node)
-        self._in_message = outer
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:  # noqa: N802
-        self._text(node, "an f-string")
-        self.generic_visit(node)
-
-    def _text(self, node: ast.AST, what: str) -> None:
-        """Texts of objects differ between machines; results must not depend on them."""
-        if not self._in_message and any(isinstance(n, ast.Name) for n in ast.walk(node)):
-            text = f"{what} is for messages of raise and assert only; results must not depend on it"
-            self.add("text_of_object", node, text)
-
     def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
         function = node.func
         if isinstance(function, ast.Subscript) and node is not self._statement:
@@ -217,7 +190,7 @@ class HostChecker(Checker):
                 text = "a launch is a statement of its own; what it returns is not used"
                 self.add("launch_value", node, text)
         if isinstance(function, ast.Name) and function.id in ("str", "repr"):
-            self._text(node, f"{function.id}(...)")
+            self.text_of(node, f"{function.id}(...)")
         self._called = function
         if isinstance(function, ast.Attribute) and self.module.dotted(function) is None:
             self._method_call(function, node)
@@ -279,7 +252,7 @@ class HostChecker(Checker):
             isinstance(left, ast.Constant) and isinstance(left.value, str | bytes)
         )
         if isinstance(node.op, ast.Mod) and formats:
-            self._text(node.right, "a % of a string")
+            self.text_of(node.right, "a % of a string")
         if isinstance(node.op, ast.MatMult):
             self.add("tensor_compute", node, f"@: {_NO_COMPUTE}")
         self.generic_visit(node)
