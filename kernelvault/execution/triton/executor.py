@@ -79,7 +79,9 @@ class TritonCpuExecutor:
 
         Host code is told that it has an `arch`, and must launch what it launched when it was
         compiled for it, where that is known. An autotuner with more configurations than there
-        are calls gets more runs of them. Raises SandboxFault when the sandbox or our own code in it fails.
+        are calls gets more runs of them.
+
+        Raises SandboxFault when the sandbox or our own code in it fails.
         """
         inputs = _inputs(source, calls)
         ran = self._warm.run(Task(f"{_TASK}:run", (arch, "{in}", "{out}"), inputs))
