@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kernelvault.execution.triton.executor import TritonCpuExecutor
 from kernelvault.problems import catalog
 from kernelvault.problems.prepare import prepare
 from kernelvault.sandbox import Sandbox, open_sandbox
@@ -18,7 +19,6 @@ from kernelvault.spec.candidate import make_candidate
 from kernelvault.spec.judge import judge
 from kernelvault.spec.provenance import Provenance
 from kernelvault.verification import correctness
-from kernelvault.verification.contract import Build
 from kernelvault.verification.factory import make_verifier
 from kernelvault.verification.files import read_candidate
 from kernelvault.verification.report import joined
@@ -139,14 +139,22 @@ def assert_turned_down(folder: Path, entry: Any, verify: Verify) -> None:
         assert reason
 
 
+@pytest.fixture(scope="module")
+def executor() -> TritonCpuExecutor:
+    return TritonCpuExecutor(open_sandbox("bubblewrap"))
+
+
 @pytest.mark.parametrize("entry", SEEN, ids=lambda entry: entry["name"])
 def test_a_cheat_is_seen_even_when_no_parser_saw_it(
-    entry: Any, verifier: Verifier, subject: Callable[[Path], tuple[str, Subject]]
+    entry: Any,
+    verifier: Verifier,
+    executor: TritonCpuExecutor,
+    subject: Callable[[Path], tuple[str, Subject]],
 ) -> None:
     _, known = subject((CHEATS / entry["problem"]).resolve())
     calls = [case.call(known.signature) for case in known.cases]
     source = read_candidate(CHEATS / entry["candidate"])
-    report = verifier.gates.run(source, Build({}, (), None), calls)
+    report = executor.run(source, calls)
     evidence = correctness.evidence(known.cases, report, verifier.preset)
     assert judge("correctness", evidence, verifier.preset) == "failed"
 
