@@ -105,15 +105,14 @@ class _Runner:
             made[what, position] = self._once(entry, call, replay=what == "replay")
         (first, launches), (second, _) = (v for (what, _), v in made.items() if what == "run")
         ((untouched, replayed),) = (v for (what, _), v in made.items() if what == "replay")
-        self._write(index, "out", first, call["outputs"])
-        self._write(index, "noop", untouched, call["outputs"])
+        self._write(index, "out", first)
+        self._write(index, "noop", untouched)
         with self._paused():
             same = all(map(_same, first, second))
         self.results.append(
             {
                 "workload_id": self.workload,
                 "launches": launches,
-                "configs": self.launches.configs,
                 "noop_launches": len(replayed),
                 "deterministic": same,
             }
@@ -146,9 +145,7 @@ class _Runner:
         raw = np.fromfile(self._given / name, dtype=np.uint8)
         return torch.from_numpy(raw).view(getattr(torch, dtype)).reshape(shape)
 
-    def _write(
-        self, index: int, what: str, tensors: Sequence[torch.Tensor], specs: Sequence[Any]
-    ) -> None:
+    def _write(self, index: int, what: str, tensors: Sequence[torch.Tensor]) -> None:
         with self._paused():
             for position, tensor in enumerate(tensors):
                 path = self._out / f"{what}_{index}_{position}.bin"
@@ -201,10 +198,6 @@ class _Runner:
         autotuner.Autotuner.prune_configs = one
         autotuner.Autotuner.run = fresh_run
         autotuner.Autotuner.do_bench = property(lambda this: benchmark)
-
-    @property
-    def aten(self) -> dict[str, int]:
-        return self._allowed.calls
 
     @property
     def host_compute(self) -> list[str]:
@@ -272,8 +265,6 @@ def run(arch: str, given: str, out: str) -> None:
         "results": runner.results,
         "configs": runner.launches.configs,
         "configs_run": max(1, len(runner.launches.chosen)),
-        "aten": runner.aten,
-        "host_compute": runner.host_compute,
         "cpu_s": time.process_time() - began,
     }
     Path(out, "report.json").write_text(json.dumps(report, allow_nan=False))

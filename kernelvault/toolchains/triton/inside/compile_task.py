@@ -38,7 +38,7 @@ def preload() -> None:
 
 
 def warm_up_modes() -> None:
-    """Allocate once under both modes, which makes PyTorch import half of itself."""
+    """Allocate once under both modes, so that what PyTorch imports for it is there."""
     paused = device.Paused()
     with device.DeviceMode("meta", paused), AllowedMode(paused):
         torch.empty(2, 3, device="cuda").t().contiguous()
@@ -59,7 +59,7 @@ def compile_for(arch: str, given: str, out: str) -> None:
         with device.DeviceMode("meta", paused), allowed:
             run_all(f"{given}/candidate.py", job, recorder, allowed.model_building)
     except BaseException as raised:  # noqa: BLE001  (a candidate may raise anything at all)
-        error = _error(raised, recorder)
+        error = _error(raised)
     kernels = [
         _write(number, kernel, Path(out))
         for number, kernel in enumerate(recorder.compiled.values())
@@ -67,7 +67,6 @@ def compile_for(arch: str, given: str, out: str) -> None:
     numbers = {kernel["hash"]: index for index, kernel in enumerate(kernels)}
     report = {
         "error": error,
-        "workload_id": recorder.workload,
         "launches": [
             {**launch, "kernel_index": numbers[launch.pop("hash")]} for launch in recorder.launches
         ],
@@ -119,7 +118,7 @@ def _write(number: int, kernel: Any, out: Path) -> dict[str, Any]:
     }
 
 
-def _error(raised: BaseException, recorder: driver.Recorder) -> dict[str, Any]:
+def _error(raised: BaseException) -> dict[str, Any]:
     """kind (host_compute, resources, compile, candidate, host) with message and line."""
     chain = candidates.chain(raised)
     for error in chain:

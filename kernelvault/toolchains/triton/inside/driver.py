@@ -39,7 +39,6 @@ class Recorder:
     tuned: dict[str, dict[str, int]] = field(default_factory=dict)
     left_to_try: int = 0
     tuning: bool = False
-    compile_s: float = 0.0
 
 
 class _Utils:
