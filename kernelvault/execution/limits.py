@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from kernelvault.execution.contract import Fault
 from kernelvault.sandbox.contract import Limits, SandboxResult
-
-_STOPPED = {
-    "timeout": ("timeout", "did not finish within {wall_s:g} s"),
-    "cpu_limit": ("timeout", "used more than {cpu_s} s of CPU time"),
-    "memory_limit": ("memory_limit", "used more than {memory_bytes} bytes of memory"),
-    "log_limit": ("output_flood", "printed more than {log_bytes} bytes"),
-    "output_limit": ("output_flood", "wrote more than {out_bytes} bytes of results"),
-}
+from kernelvault.sandbox.endings import stopped_at
 
 
 def stopped(ran: SandboxResult, limits: Limits) -> Fault | None:
     """The fault of a run that ran into a limit or died of a signal, None for any other."""
-    if ran.ended in _STOPPED:
-        kind, text = _STOPPED[ran.ended]
-        return Fault(
-            kind, text.format(**{name: getattr(limits, name) for name in Limits.__slots__})
-        )
+    if (told := stopped_at(ran, limits)) is not None:
+        kind, text = told
+        return Fault(kind, f"{text} of results" if ran.ended == "output_limit" else text)
     if ran.ended == "signalled":
         return Fault("crash", f"died of signal {ran.signal}")
     return None

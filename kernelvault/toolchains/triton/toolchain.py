@@ -14,6 +14,7 @@ from typing import Any
 from kernelvault.errors import SandboxFault, ToolchainMissing
 from kernelvault.hashing import content_id, sha256_bytes
 from kernelvault.sandbox import Limits, Sandbox, SandboxResult, Task, WarmJob
+from kernelvault.sandbox.endings import stopped_at
 from kernelvault.sandbox.python import import_path, interpreter, python_mounts
 from kernelvault.spec.problem import Signature
 from kernelvault.spec.verification import KernelUsage
@@ -28,13 +29,6 @@ LIMITS = Limits(wall_s=90.0, cpu_s=60, memory_bytes=6144 * MiB, out_bytes=128 * 
 TUNE_LIMIT = 24
 _PRELOAD = "kernelvault.toolchains.triton.inside.compile_task"
 _LOG = 2000
-_STOPPED = {
-    "timeout": ("timeout", "compiling did not finish within {wall_s:g} s"),
-    "cpu_limit": ("timeout", "compiling used more than {cpu_s} s of CPU time"),
-    "memory_limit": ("memory_limit", "compiling used more than {memory_bytes} bytes of memory"),
-    "log_limit": ("output_flood", "compiling printed more than {log_bytes} bytes"),
-    "output_limit": ("output_flood", "compiling wrote more than {out_bytes} bytes"),
-}
 
 
 @cache
@@ -116,10 +110,9 @@ class TritonToolchain:
         )
 
     def _stopped(self, ran: SandboxResult, log: str) -> dict[str, Any] | None:
-        if ran.ended in _STOPPED:
-            kind, text = _STOPPED[ran.ended]
-            limits = {name: getattr(self._limits, name) for name in Limits.__slots__}
-            return {"kind": kind, "message": text.format(**limits), "line": 0}
+        if (stop := stopped_at(ran, self._limits)) is not None:
+            kind, text = stop
+            return {"kind": kind, "message": f"compiling {text}", "line": 0}
         if ran.ended == "signalled":
             told = [line for line in log.splitlines() if "error" in line.lower()]
             why = f": {told[0].strip()[:300]}" if told else ""
