@@ -3,7 +3,7 @@
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help install run ui test test-full check regen clean
+.PHONY: help install run ui test test-full check regen clean images-lock images image-local
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,16 @@ test-full: check ## every test that needs no GPU (at most 75 minutes); adds a li
 
 regen: install ## write generated documentation again
 	$(PYTEST) --regen tests/docs
+
+# These two need no .venv: they run where the images are built, which may hold nothing else.
+images-lock: ## ask the registries for the digests of the base images; writes infra/images/images.lock
+	@python3 -m infra.images.lock
+
+images: ## build the container images on the locked digests (infra/images)
+	@python3 -m infra.images.build
+
+image-local: install ## make the CPU sandbox image from this machine's files, without a registry
+	@$(BIN)/python -m infra.images.local_image
 
 clean: ## remove build products; the corpus, releases and .venv stay
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
