@@ -2,11 +2,13 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
+# For what needs the standard library only, and is run where the images are built.
+PYTHON3 := $(or $(wildcard $(BIN)/python),python3)
 
 .PHONY: help install run ui test test-full check regen clean images-lock images image-local
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: ## make .venv and install the system packages that may be installed
 	@infra/install.sh
@@ -32,14 +34,13 @@ test-full: check ## every test that needs no GPU (at most 75 minutes); adds a li
 regen: install ## write generated documentation again
 	$(PYTEST) --regen tests/docs
 
-# These two need no .venv: they run where the images are built, which may hold nothing else.
-images-lock: ## ask the registries for the digests of the base images; writes infra/images/images.lock
-	@python3 -m infra.images.lock
+images-lock: ## write the digests of the base images, asked of their registries, to infra/images/images.lock
+	@$(PYTHON3) -m infra.images.lock
 
 images: ## build the container images on the locked digests (infra/images)
-	@python3 -m infra.images.build
+	@$(PYTHON3) -m infra.images.build
 
-image-local: install ## make the CPU sandbox image from this machine's files, without a registry
+image-local: install ## make the CPU sandbox image that uses this machine's /usr, without a registry
 	@$(BIN)/python -m infra.images.local_image
 
 clean: ## remove build products; the corpus, releases and .venv stay

@@ -101,8 +101,13 @@ def main(argv: Sequence[str] | None = None, lock: Path = LOCK) -> int:
     if shutil.which("docker") is None:
         _say("the docker command is not installed\n  next step: install Docker with its buildx")
         return CANNOT
-    arguments = arguments_of(_git("rev-parse", "HEAD"))
-    if _git("status", "--porcelain", "--untracked-files=no"):
+    try:
+        arguments = arguments_of(_git("rev-parse", "HEAD"))
+        changed = _git("status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.CalledProcessError) as error:
+        _say(f"the commit to build from is not known: {error}\n  next step: build in a git clone")
+        return CANNOT
+    if changed:
         _say("changes that are not committed are not in the images")
     buildx = _has_buildx()
     if not buildx:

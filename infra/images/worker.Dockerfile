@@ -16,8 +16,8 @@ RUN set -eu; \
     export DEBIAN_FRONTEND=noninteractive; \
     apt-get update -qq; \
     apt-get install -y -qq --no-install-recommends \
-        bubblewrap ca-certificates clang-22 clang-tools-22 g++ libclang-rt-22-dev lld-22 \
-        llvm-22 python3; \
+        bubblewrap ca-certificates clang-22 clang-tools-22 g++ libclang-rt-22-dev \
+        libseccomp2 lld-22 llvm-22 python3; \
     apt-get clean; \
     rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /tmp/*
 
