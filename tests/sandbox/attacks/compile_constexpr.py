@@ -30,8 +30,7 @@ constexpr unsigned long spin() {
 }
 constexpr unsigned long x = spin();
 """
-limit = (
-    "-fconstexpr-steps=2147483647" if "clang" in compiler() else "-fconstexpr-ops-limit=2147483647"
-)
+name = "fconstexpr-steps" if "clang" in compiler() else "fconstexpr-ops-limit"
+limit = f"-{name}=2147483647"
 done = compile_text(TEXT, "-std=c++17", "-fsyntax-only", limit)
 print(f"contained: the compiler ended with exit code {done.returncode}", flush=True)

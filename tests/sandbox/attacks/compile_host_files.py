@@ -29,7 +29,7 @@ def compile_text(text, *options):
     )
 
 
-FILES = ("/etc/shadow", "/etc/passwd", "/root/.bashrc", HOST["secret_file"], *HOST["watched"])
+FILES = ("/etc/shadow", "/root/.bashrc", HOST["secret_file"], *HOST["watched"])
 for number, path in enumerate(FILES):
     target = f"{OUT}/{number}.o"
     for how, text in (
@@ -39,8 +39,8 @@ for number, path in enumerate(FILES):
         ("found", f'#if !__has_include("{path}")\n#error\n#endif'),
     ):
         done = compile_text(text, "-c", "-o", target)
-        words = ("o such file", "not found", "could not find", "#error", "Permission", "embed")
-        if done.returncode == 0 or not any(word in done.stderr for word in words):
+        words = ("no such file", "not found", "not find", "#error", "permission", "embed")
+        if done.returncode == 0 or not any(word in done.stderr.lower() for word in words):
             print(f"ESCAPED: the compiler {how} {path}", flush=True)
         else:
             print(f"contained: {path} could not be {how}", flush=True)

@@ -24,9 +24,9 @@ def compile_text(text, *options):
 
 TEXT = """
 template <int N, int M> struct Tree {
-    static constexpr int v = Tree<N - 1, 2 * M>::v + Tree<N - 1, 2 * M + 1>::v;
+    static constexpr unsigned v = Tree<N - 1, 2 * M>::v + Tree<N - 1, 2 * M + 1>::v;
 };
-template <int M> struct Tree<0, M> { static constexpr int v = M; };
+template <int M> struct Tree<0, M> { static constexpr unsigned v = M; };
 int x = Tree<26, 1>::v;
 """
 done = compile_text(TEXT, "-fsyntax-only", "-ftemplate-depth=1000000")

@@ -14,13 +14,10 @@ PATHS = (
     "/proc/sys/user/max_user_namespaces",
     "/proc/sys/net/ipv4/ip_forward",
     "/proc/irq/default_smp_affinity",
-    "/proc/timer_list",
     "/sys/kernel/uevent_helper",
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/sys/power/state",
     "/sys/kernel/debug/tracing/trace",
-    "/proc/1/oom_score_adj",
-    "/proc/1/uid_map",
 )
 
 

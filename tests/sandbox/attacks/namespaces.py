@@ -27,6 +27,11 @@ def clone_user():
         os._exit(0)
 
 
+def clone_user_old():
+    if checked(LIBC.syscall(56, ctypes.c_ulong(USER | 17), None, None, None, None)) == 0:
+        os._exit(0)
+
+
 def enter():
     where = os.open("/proc/1/ns/mnt", os.O_RDONLY)
     checked(LIBC.setns(where, 0))
@@ -74,6 +79,7 @@ in_child("user and network namespaces by unshare", unshare(USER | NET))
 in_child("a mount namespace", unshare(MOUNT))
 in_child("a pid namespace", unshare(PID))
 in_child("a user namespace by clone3", clone_user)
+in_child("a user namespace by clone", clone_user_old)
 in_child("enter the mount namespace of pid 1", enter)
 in_child("mount a file system", mount)
 in_child("open a file system to mount", new_mount)

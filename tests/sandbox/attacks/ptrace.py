@@ -45,7 +45,8 @@ def attempt(what, action):
         print(f"ESCAPED: {what}{detail}", flush=True)
 
 
-attempt("trace pid 1", trace(1))
-attempt("trace the parent", trace(os.getppid()))
+if HOST["relatives"]:
+    attempt("trace pid 1", trace(1))
+    attempt("trace the parent", trace(os.getppid()))
 attempt("trace a process of the host", trace(HOST["bystander"]))
 attempt("kill a process of the host", kill)

@@ -7,10 +7,10 @@ import os
 IN = os.environ.get("KERNELVAULT_IN", "/in")
 with open(IN + "/host.json") as facts:
     HOST = json.load(facts)
+OUT = os.environ.get("KERNELVAULT_OUT", "/out")
 MARK = b"kernelvault-" + b"secret-"
 FILES = (
     "/etc/shadow",
-    "/etc/passwd",
     "/proc/kcore",
     "/dev/mem",
     "/dev/kmsg",
@@ -51,12 +51,20 @@ def attempt(what, action):
 
 for path in FILES:
     attempt(f"read {path}", read(path))
+for name in ("passwd", "shadow"):
+    # An image may have files of these names: whether they are the host's is seen from there.
+    try:
+        with open(f"/etc/{name}", "rb") as file, open(f"{OUT}/{name}", "wb") as copy:
+            copy.write(file.read())
+    except OSError:
+        continue
 found = 0
 for pattern in ("environ", "cmdline"):
     for path in glob.glob(f"/proc/[0-9]*/{pattern}"):
         try:
             with open(path, "rb") as file:
-                found += MARK in file.read() or HOST["secret_file"].encode() in file.read()
+                text = file.read()
+                found += MARK in text or HOST["secret_file"].encode() in text
         except OSError:
             continue
 if found or any(MARK.decode() in value for value in os.environ.values()):

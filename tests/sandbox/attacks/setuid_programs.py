@@ -33,7 +33,7 @@ def drop_protection():
 
 def have_capabilities():
     with open("/proc/self/status") as status:
-        held = [line.split() for line in status if line.startswith(("CapEff", "CapPrm", "CapBnd"))]
+        held = [line.split() for line in status if line.startswith(("CapEff", "CapPrm", "CapInh"))]
     if not any(int(value, 16) for _, value in held):
         raise PermissionError(1, "no capability is held")
     return " ".join(f"{name}{value}" for name, value in held)

@@ -8,8 +8,8 @@ IN = os.environ.get("KERNELVAULT_IN", "/in")
 with open(IN + "/host.json") as facts:
     HOST = json.load(facts)
 FOLDERS = (
-    IN, "/usr", "/usr/bin", "/usr/local/lib", "/etc", "/etc/alternatives", "/", "/dev", "/home", "/root",
-    "/var/tmp", "/run", "/lib", "/proc/1", "/sys/fs/cgroup",
+    IN, "/usr", "/usr/bin", "/usr/local/lib", "/etc", "/etc/alternatives", "/", "/dev", "/home",
+    "/root", "/var/tmp", "/run", "/lib", "/proc/1", "/sys/fs/cgroup",
     *glob.glob("/usr/lib/python3*/site-packages"), *glob.glob("/usr/lib/python3*"),
     *HOST["watched_folders"],
 )  # fmt: skip
