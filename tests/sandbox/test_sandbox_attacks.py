@@ -62,10 +62,14 @@ def outcomes() -> dict[str, list[Outcome]]:
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_is_contained(
-    backend: Backend, name: str, host: Host, outcomes: dict[str, list[Outcome]]
+    backend: Backend,
+    name: str,
+    host: Host,
+    outcomes: dict[str, list[Outcome]],
+    request: pytest.FixtureRequest,
 ) -> None:
     outcome = run_attack(backend, name, host)
-    outcomes.setdefault(backend.name, []).append(outcome)
+    outcomes.setdefault(request.node.callspec.params["backend"], []).append(outcome)
     assert outcome.contained, "\n".join((*outcome.escaped, *outcome.host_damage))
 
 

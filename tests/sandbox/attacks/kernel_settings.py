@@ -26,11 +26,9 @@ def opened(path):
 
 
 def spare_itself():
-    """Have the kernel kill another process when memory runs out."""
-    with open("/proc/self/oom_score_adj") as old:
-        value = int(old.read())
-    with open("/proc/self/oom_score_adj", "w") as new:
-        new.write(str(max(-1000, value - 500)))
+    """Have the kernel kill any process of the host, which has 0, first when memory runs out."""
+    with open("/proc/self/oom_score_adj", "w") as score:
+        score.write("-1")
 
 
 def attempt(what, action):

@@ -4,4 +4,7 @@ import os
 import signal
 
 print("contained: the host is searched for victims", flush=True)
-os.kill(-1, signal.SIGKILL)
+try:
+    os.kill(-1, signal.SIGKILL)
+except OSError as error:
+    print(f"contained: {error.strerror}", flush=True)

@@ -71,7 +71,8 @@ def attempt(what, action):
 
 victims = [("a process of the host", HOST["bystander"])]
 if HOST["relatives"]:
-    victims += [("pid 1", 1), ("the parent", os.getppid())]
+    relatives = {1: "pid 1", os.getppid(): "the parent"}
+    victims += [(name, pid) for pid, name in relatives.items() if pid not in (0, os.getpid())]
 for name, pid in victims:
     attempt(f"overwrite code of {name} through /proc/PID/mem", through_file(pid))
     attempt(f"read memory of {name} with process_vm_readv", through_call(pid))

@@ -45,8 +45,7 @@ def attempt(what, action):
         print(f"ESCAPED: {what}{detail}", flush=True)
 
 
-if HOST["relatives"]:
-    attempt("trace pid 1", trace(1))
-    attempt("trace the parent", trace(os.getppid()))
+for pid in {1, os.getppid()} - {0, os.getpid()} if HOST["relatives"] else ():
+    attempt("trace pid 1" if pid == 1 else "trace the parent", trace(pid))
 attempt("trace a process of the host", trace(HOST["bystander"]))
 attempt("kill a process of the host", kill)

@@ -18,7 +18,7 @@ for name, make in MADE.items():
         print(f"contained: made a {name}; the collected results are searched", flush=True)
     except OSError as error:
         print(f"contained: {name}: {error.strerror}", flush=True)
-for name in ("a/b/c/deep", "..evil", ".hidden", "ok.json"):
+for name in ("a/b/c/deep", "..evil", ".hidden", "ok.txt"):
     try:
         with open(f"{OUT}/{name}", "w") as file:
             file.write("{}")
