@@ -62,7 +62,7 @@ def command(image: str, base: Entry, arguments: Mapping[str, str], buildx: bool)
     if not buildx:
         return [*line, "--tag", name, "-"]
     # File times would differ from build to build, and a provenance record holds the time of day.
-    output = f"type=image,name={name},rewrite-timestamp=true"
+    output = f"type=docker,name={name},rewrite-timestamp=true"
     return [*line, "--provenance=false", "--output", output, "-"]
 
 

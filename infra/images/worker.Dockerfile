@@ -52,7 +52,7 @@ RUN set -eu; \
 FROM system
 COPY --from=build /opt/kernelvault /opt/kernelvault
 COPY infra/images/health.py infra/images/sbom.py /usr/share/kernelvault/
-ENV PATH=/opt/kernelvault/bin:/usr/local/bin:/usr/bin:/bin \
+ENV PATH=/opt/kernelvault/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     HOME=/home/kernelvault \
     LC_ALL=C.UTF-8 \
     PYTHONDONTWRITEBYTECODE=1

@@ -14,6 +14,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
@@ -300,6 +301,7 @@ class Hub:
     needs_token: bool = True
     status: int = 0
     delay: float = 0.0
+    drip: float = 0.0
     realm: str = ""
     seen: list[str] = field(default_factory=list)
     host: str = ""
@@ -338,7 +340,13 @@ class Handler(BaseHTTPRequestHandler):
         for key, value in {**(headers or {}), "Content-Length": str(len(body))}.items():
             self.send_header(key, value)
         self.end_headers()
-        self.wfile.write(body)
+        if not self.hub.drip:
+            self.wfile.write(body)
+            return
+        with suppress(ConnectionError):
+            for byte in body:
+                time.sleep(self.hub.drip)
+                self.wfile.write(bytes([byte]))
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: the test's own output is enough."""
@@ -416,8 +424,10 @@ def test_a_busy_registry_was_not_reached(hub: Hub, status: int) -> None:
         hub.registry.resolve("slim", "linux/amd64")
 
 
-def test_a_slow_registry_was_not_reached(hub: Hub) -> None:
-    hub.delay = 0.6
+@pytest.mark.parametrize("fault", [{"delay": 0.6}, {"drip": 0.05}], ids=str)
+def test_a_slow_registry_was_not_reached(hub: Hub, fault: dict[str, float]) -> None:
+    hub.needs_token = False
+    vars(hub).update(fault)
     registry = Registry.of(f"{hub.host}/library/base", timeout=0.2)
     with pytest.raises(Unreachable, match="timed out"):
         registry.resolve("slim", "linux/amd64")
