@@ -197,10 +197,14 @@ def _result_damage(result: SandboxResult, host: Host, limits: Limits) -> list[st
         damage.append("the log is above its limit")
     if sum(map(len, result.files.values())) > limits.out_bytes:
         damage.append("the results are above their limit")
-    odd = [name for name in result.files if "/" in name or name.startswith(".") or len(name) > 100]
-    if odd or len(result.files) > 1000:
+    if any(_odd(name) for name in result.files) or len(result.files) > 1000:
         damage.append("the results have names or numbers that they should not")
     return damage + reader_failures(result.files, host.folder)
+
+
+def _odd(name: str) -> bool:
+    # Names come into messages and logs: one with control characters could forge lines of them.
+    return "/" in name or name.startswith(".") or len(name) > 100 or not name.isprintable()
 
 
 def page(outcomes: Mapping[str, Sequence[Outcome]]) -> str:
