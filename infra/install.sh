@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 venv=.venv
-packages=(clang-22 lld-22 llvm-22 clang-tools-22 libclang-rt-22-dev bubblewrap g++)
+packages=(clang-22 lld-22 llvm-22 clang-tools-22 libclang-rt-22-dev bubblewrap g++ libseccomp2 docker.io)
 need_disk_gb=6
 need_memory_gb=4
 
@@ -36,6 +36,8 @@ missing_packages() {
     case $package in
       bubblewrap) command -v bwrap >/dev/null ;;
       g++) command -v g++ >/dev/null ;;
+      libseccomp2) ldconfig -p | grep -q 'libseccomp\.so\.2' ;;
+      docker.io) command -v dockerd >/dev/null ;;
       *) [ -n "${ROCM_PATH:-}" ] || [ -d /opt/rocm ] || dpkg -s "$package" >/dev/null 2>&1 ;;
     esac || printf '%s ' "$package"
   done

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
-from kernelvault.errors import ConfigError
+from kernelvault.errors import ConfigError, SandboxUnavailable
 from kernelvault.sandbox.bubblewrap import Bubblewrap
 from kernelvault.sandbox.contract import (
+    LIMITS,
     Capabilities,
+    Guarantee,
     Job,
     Limits,
     Mount,
@@ -21,7 +24,10 @@ from kernelvault.sandbox.plain import PlainSubprocess
 
 __all__ = [
     "BACKENDS",
+    "LIMITS",
+    "UNISOLATED",
     "Capabilities",
+    "Guarantee",
     "Job",
     "Limits",
     "Mount",
@@ -30,13 +36,28 @@ __all__ = [
     "Task",
     "WarmJob",
     "WarmSandbox",
+    "default_sandbox",
     "open_sandbox",
 ]
 
+_log = logging.getLogger(__name__)
+
+
+def _docker() -> Sandbox:
+    # Imported late: most runs need no client of a daemon.
+    from kernelvault.sandbox.docker_engine import Docker
+
+    return Docker()
+
+
 BACKENDS: dict[str, Callable[[], Sandbox]] = {
     "bubblewrap": Bubblewrap,
+    "docker": _docker,
     "subprocess": PlainSubprocess,
+    "disposable-host": lambda: PlainSubprocess("disposable-host"),
 }
+# What gives no isolation: chosen by name alone, and never for a release but a preview.
+UNISOLATED = frozenset({"subprocess", "disposable-host"})
 
 
 def open_sandbox(name: str) -> Sandbox:
@@ -51,3 +72,20 @@ def open_sandbox(name: str) -> Sandbox:
         known = ", ".join(BACKENDS)
         raise ConfigError(f"no sandbox {name!r}", f"choose from {known}") from None
     return backend()
+
+
+def default_sandbox() -> str:
+    """The name of the isolating backend to use here: bubblewrap, or docker where only that works.
+
+    Raises SandboxUnavailable, naming what to do, when neither does.
+    """
+    try:
+        Bubblewrap()
+    except SandboxUnavailable as unavailable:
+        from kernelvault.sandbox.docker_engine import image_present
+
+        if not image_present():
+            raise
+        _log.warning("docker instead of bubblewrap: %s", unavailable.cause)
+        return "docker"
+    return "bubblewrap"

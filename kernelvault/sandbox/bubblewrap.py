@@ -1,7 +1,7 @@
 """The bubblewrap backend: namespaces, a read-only `/usr`, sized tmpfs, no network, no secrets.
 
-As root it needs no user namespace and drops to a throw-away uid inside; as an ordinary user it runs
-in a user namespace. Either way the payload has no capabilities and cannot gain any.
+As root it needs no user namespace and gives every task a uid of its own; as an ordinary user it
+runs in a user namespace. Either way a task has no capabilities and cannot gain any.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import itertools
 import os
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from kernelvault.errors import SandboxFault, SandboxUnavailable
+from kernelvault.sandbox import cgroup, devices, seccomp
 from kernelvault.sandbox.contract import (
     Capabilities,
+    Guarantee,
     Job,
     Limits,
     Mount,
@@ -25,30 +26,30 @@ from kernelvault.sandbox.contract import (
     WarmJob,
     WarmSandbox,
 )
-from kernelvault.sandbox.memory import Cgroup, tree_memory
-from kernelvault.sandbox.process import (
-    NO_ARCHIVE,
-    PREFIX,
-    execute,
+from kernelvault.sandbox.engine import Engine
+from kernelvault.sandbox.link import ProcessLink
+from kernelvault.sandbox.reaper import reap
+from kernelvault.sandbox.session import Place, Session
+from kernelvault.sandbox.setup import (
+    RUNNER_INSIDE,
+    SHARED_MEMORY_BYTES,
+    Setup,
     input_folder,
-    limit_command,
-    wrapper,
+    runner_command,
+    runner_mounts,
+    runner_python,
 )
-from kernelvault.sandbox.warm import ZYGOTE, Started, Warm, start, warm_command
 
-_INSTALL = "apt-get install bubblewrap, or choose `--sandbox subprocess` (no isolation, labelled)"
-_ENV = {
-    "PATH": "/usr/bin:/bin",
-    "HOME": "/tmp",
-    "TMPDIR": "/tmp",
-    "LC_ALL": "C.UTF-8",
-    "OMP_NUM_THREADS": "1",
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
-_SYSTEM_MOUNTS = tuple(Mount(Path(p)) for p in ("/etc/ld.so.cache", "/etc/alternatives"))
-# To give each task a uid of its own, and to kill and remove what it left behind.
-_WARM_RIGHTS = ("SETUID", "SETGID", "SETPCAP", "KILL", "DAC_OVERRIDE")
-_STALE_S = 24 * 3600
+INSTALL = "apt-get install bubblewrap, or make the container image and choose `--sandbox docker`"
+# Present on most systems: where the loader finds libraries, and what `cc` and the like stand for.
+_SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
+# Of the runner, not of its tasks: to give each task a uid, to kill it and to remove its files.
+_RUNNER_RIGHTS = ("SETUID", "SETGID", "SETPCAP", "KILL", "DAC_OVERRIDE")
+_FOLDERS = ("/out", "/tmp", "/dev/shm")
+# In a control group stand, beside a task, the runner, its fork that packs, and two of bwrap.
+_OWN_PROCESSES = 4
+_FIRST_UID = 600_000
+_UIDS_EACH = 1000
 _runs = itertools.count()
 
 
@@ -59,126 +60,143 @@ class Bubblewrap:
 
     def __init__(self) -> None:
         if shutil.which("bwrap") is None:
-            raise SandboxUnavailable("bubblewrap (bwrap) is not installed", _INSTALL)
+            raise SandboxUnavailable("bubblewrap (bwrap) is not installed", INSTALL)
+        reap()
         self._root = os.geteuid() == 0
-        _reap_leftovers()
-        probe = self.run(Job(("true",), limits=Limits(wall_s=10)))
+        self._cgroup = cgroup.version()
+        self._engine = Engine(self._start, self._data_bytes)
+        try:
+            probe = self.run(Job(("true",), limits=Limits(wall_s=10)))
+        except SandboxFault as fault:
+            reason = f"bubblewrap does not work on this machine: {fault.cause}"
+            raise SandboxUnavailable(reason, INSTALL) from fault
         if not probe.ok:
             text = probe.log.decode(errors="replace").strip()[:300]
-            raise SandboxUnavailable(f"bubblewrap does not work on this machine: {text}", _INSTALL)
+            raise SandboxUnavailable(f"bubblewrap does not work on this machine: {text}", INSTALL)
 
     def capabilities(self) -> Capabilities:
-        """What is enforced; the memory limit is polled where no cgroup can be made."""
+        """What is enforced here; memory is polled where no control group can be made."""
+        group = f"control group, version {self._cgroup}"
+        memory = (
+            Guarantee("memory", "enforced", group)
+            if self._cgroup
+            else Guarantee(
+                "memory", "soft", "looked at every 0.05 s, and RLIMIT_DATA for each process"
+            )
+        )
+        user = "a uid of its own" if self._root else "a user namespace"
+        found = devices.present()
         return Capabilities(
-            isolated=True,
-            network_off=True,
-            hard_memory_limit=Cgroup.possible(),
-            device_passthrough=False,
+            (
+                Guarantee("files", "enforced", "mount namespace; /usr and inputs read-only"),
+                Guarantee("network", "enforced", "empty network namespace"),
+                Guarantee("processes of others", "enforced", "pid namespace"),
+                Guarantee("privileges", "enforced", f"{user}, no capabilities, no-new-privileges"),
+                Guarantee("system calls", "enforced", "seccomp filter"),
+                memory,
+                Guarantee("process count", "enforced", group if self._cgroup else "RLIMIT_NPROC"),
+                Guarantee("CPU time", "enforced", "RLIMIT_CPU for each process"),
+                Guarantee("wall time", "enforced", "timer of the runner and of the supervisor"),
+                Guarantee("file size", "enforced", "RLIMIT_FSIZE and sized tmpfs"),
+                Guarantee("log and result size", "enforced", "counted by the supervisor"),
+                Guarantee("environment", "enforced", "cleared"),
+                Guarantee("end with the supervisor", "enforced", "end of the runner's input"),
+                Guarantee("devices", "enforced" if found else "absent", ", ".join(found) or "none"),
+            )
         )
 
     def run(self, job: Job) -> SandboxResult:
         """Run a job; raises SandboxFault when bwrap itself fails to start."""
-        with ExitStack() as stack:
-            folder = stack.enter_context(input_folder(job))
-            group = Cgroup(job.limits) if Cgroup.possible() else None
-            if group is not None:
-                stack.callback(group.close)
-            # Options go through a file, so that host paths stay out of /proc/1/cmdline.
-            options = stack.enter_context(tempfile.TemporaryFile())
-            options.write(b"".join(os.fsencode(o) + b"\0" for o in self._options(job, folder)))
-            options.seek(0)
-            command = ["bwrap", "--args", str(options.fileno()), "--", *self._payload(job)]
-            if group is not None and group.active:
-                command = ["/bin/sh", "-c", group.join_script() + 'exec "$@"', "sh", *command]
-                watch: Callable[[int], str | None] = _never
-            else:
-                watch = _memory_watch(job.limits)
-            result = execute(command, job.limits, {"PATH": os.defpath}, watch, [options.fileno()])
-            if group is not None and group.out_of_memory():
-                return _out_of_memory(result)
-            # A payload that prints the same leaves an archive; bwrap that failed before it, none.
-            failed = result.exit_code == 1 and NO_ARCHIVE in result.notes
-            if failed and result.log.startswith(b"bwrap: "):
-                text = result.log.decode(errors="replace").splitlines()[0]
-                raise SandboxFault(f"the sandbox did not start: {text}", "run `kernelvault doctor`")
-            return result
+        return self._engine.run(job)
 
     def warm(self, job: WarmJob) -> WarmSandbox:
         """A sandbox that stays. As root its tasks get uids of their own."""
-        return Warm(job, self._start_warm)
+        return self._engine.warm(job)
 
-    def _start_warm(self, job: WarmJob, folder: Path) -> Started:
-        # Different sandboxes use different uids, since process limits count by uid.
-        first_uid = 600_000 + (os.getpid() * 61 + next(_runs)) % 4000 * 1000
-        argv = (*warm_command(job), "1", str(first_uid), "/out", "/tmp", "/dev/shm")
-        mounts = (*job.mounts, Mount(ZYGOTE))
-        inside = Job(argv, {}, mounts, job.env, job.limits)
-        group = Cgroup(job.limits) if Cgroup.possible() else None
-        words = self._options(inside, folder, _WARM_RIGHTS)
-        with tempfile.TemporaryFile() as options:
-            options.write(b"".join(os.fsencode(o) + b"\0" for o in words))
-            options.seek(0)
-            command = ["bwrap", "--args", str(options.fileno()), "--", *argv]
-            watch = _memory_watch(job.limits)
-            if group is not None and group.active:
-                command = ["/bin/sh", "-c", group.join_script() + 'exec "$@"', "sh", *command]
-                watch = _never
-            process = start(command, {"PATH": os.defpath}, (options.fileno(),))
-        return Started(process, folder, Path("/in"), Path("/out"), watch, group)
+    def _data_bytes(self, memory_bytes: int) -> int | None:
+        return None if self._cgroup else memory_bytes
+
+    def _start(self, setup: Setup) -> Session:
+        with ExitStack() as undo:
+            folder = input_folder()
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
+            nodes = devices.find(setup.devices)
+            group: cgroup.Cgroup | None = None
+            if self._cgroup:
+                processes = setup.processes + _OWN_PROCESSES
+                group = cgroup.make(self._cgroup, setup.memory_bytes, processes)
+                undo.callback(group.close)
+            # Different sandboxes use different uids, since process limits count by uid.
+            uids = _FIRST_UID + (os.getpid() * 61 + next(_runs)) % 4000 * _UIDS_EACH
+            command = runner_command(
+                setup,
+                str(runner_python()),
+                RUNNER_INSIDE,
+                _FOLDERS,
+                alone=True,
+                uids=uids if self._root else None,
+                groups=nodes.groups,
+                memory=None if group else setup.memory_bytes,
+            )
+            with tempfile.TemporaryFile() as options, tempfile.TemporaryFile() as program:
+                # Options go through a file, so that host paths stay out of /proc/1/cmdline.
+                words = self._options(setup, folder, nodes, program.fileno())
+                options.write(b"".join(os.fsencode(word) + b"\0" for word in words))
+                program.write(seccomp.program(setup.profile))
+                for file in (options, program):
+                    file.seek(0)
+                command = ["bwrap", "--args", str(options.fileno()), "--", *command]
+                if group is not None:
+                    command = ["/bin/sh", "-c", group.join_script() + 'exec "$@"', "sh", *command]
+                env = {"PATH": os.environ.get("PATH", os.defpath)}
+                link = ProcessLink(command, env, (options.fileno(), program.fileno()))
+            undo.pop_all()
+        if group is None:
+            return Session(link, Place(folder))
+        return Session(link, Place(folder), oom_kills=group.oom_kills, released=group.close)
 
     def _options(
-        self, job: Job, folder: Path, rights: Sequence[str] = ("SETUID", "SETGID", "SETPCAP")
-    ) -> list[str]:
-        limits = job.limits
+        self, setup: Setup, folder: Path, nodes: devices.Nodes, program: int
+    ) -> Sequence[str]:
         options = [
-            *("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
-            *("--unshare-cgroup-try", "--die-with-parent", "--new-session"),
-            *("--hostname", "sandbox", "--cap-drop", "ALL", "--clearenv"),
+            *("--unshare-pid", "--as-pid-1", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
+            *("--unshare-cgroup-try", "--new-session", "--hostname", "sandbox"),
+            *("--seccomp", str(program), "--cap-drop", "ALL", "--clearenv"),
         ]
         if self._root:
-            for right in rights:
+            for right in _RUNNER_RIGHTS:
                 options += ["--cap-add", f"CAP_{right}"]
         else:
             options += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
-        for key, value in {**_ENV, **job.env}.items():
+        for key, value in setup.env:
             options += ["--setenv", key, value]
         options += ["--ro-bind", "/usr", "/usr"]
         for name in ("bin", "sbin", "lib", "lib64"):
             options += ["--symlink", f"usr/{name}", f"/{name}"]
         options += ["--proc", "/proc", "--dev", "/dev"]
         for path, size in (
-            ("/dev/shm", min(limits.tmp_bytes, 16 << 20)),
-            ("/tmp", limits.tmp_bytes),
-            ("/out", limits.out_bytes),
+            ("/dev/shm", min(setup.tmp_bytes, SHARED_MEMORY_BYTES)),
+            ("/tmp", setup.tmp_bytes),
+            ("/out", setup.out_bytes),
         ):
             options += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
         options += ["--ro-bind", str(folder), "/in"]
-        inputs = [
-            Mount(value, Path("/in") / key)
-            for key, value in job.inputs.items()
-            if isinstance(value, Path)
-        ]
-        options += _mount_options([*_SYSTEM_MOUNTS, *job.mounts, *inputs])
+        options += ["--perms", "0755", "--dir", "/etc"]
+        for name in _SYSTEM_FILES:
+            options += ["--ro-bind-try", name, name]
+        options += _mount_options([*runner_mounts(), *setup.mounts])
+        for node in nodes.paths:
+            options += ["--dev-bind", str(node), str(node)]
+        if nodes.paths:
+            options += ["--ro-bind", "/sys", "/sys"]
         return [*options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]
-
-    def _payload(self, job: Job) -> list[str]:
-        drop: list[str] = []
-        if self._root:
-            # A uid of its own, so that runs at the same time do not share a process limit.
-            uid = 200000 + (os.getpid() * 61 + next(_runs)) % 400000
-            drop = [
-                *("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"),
-                *("--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"),
-            ]
-        shell = ["/bin/sh", "-c", wrapper("/out"), "sh"]
-        return [*drop, *limit_command(job.limits), *shell, *job.argv]
 
 
 def _mount_options(mounts: Sequence[Mount]) -> list[str]:
     """Read-only binds. Missing parents are made 0755 first: bwrap would make them 0700, which a
     dropped uid cannot pass."""
     options: list[str] = []
-    made = {Path(p) for p in ("/", "/usr", "/tmp", "/dev", "/proc", "/out", "/in")}
+    made = {Path(p) for p in ("/", "/usr", "/etc", "/tmp", "/dev", "/proc", "/out", "/in")}
     for mount in mounts:
         target = mount.target or mount.source
         for parent in reversed(target.parents):
@@ -188,31 +206,3 @@ def _mount_options(mounts: Sequence[Mount]) -> list[str]:
         options += ["--ro-bind", str(mount.source), str(target)]
         made.add(target)
     return options
-
-
-def _never(pid: int) -> str | None:
-    return None
-
-
-def _memory_watch(limits: Limits) -> Callable[[int], str | None]:
-    def watch(pid: int) -> str | None:
-        return "memory_limit" if tree_memory(pid) > limits.memory_bytes else None
-
-    return watch
-
-
-def _out_of_memory(result: SandboxResult) -> SandboxResult:
-    return SandboxResult(
-        "memory_limit", None, None, result.log, {}, result.wall_s, result.cpu_s, result.notes
-    )
-
-
-def _reap_leftovers() -> None:
-    """Remove input folders of supervisors that were killed more than a day ago."""
-    now = time.time()
-    for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
-        try:
-            if now - folder.stat().st_mtime > _STALE_S:
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            continue  # another process was faster

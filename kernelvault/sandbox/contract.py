@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 MiB = 1 << 20
 
@@ -36,6 +36,13 @@ class Mount:
     target: Path | None = None
 
 
+# `sanitizer` is for programs that reserve terabytes of address space for shadow memory and turn
+# address randomisation off for themselves: no limit on a process's own memory, only on the whole.
+Profile = Literal["default", "sanitizer"]
+# Whose GPUs a run may use.
+Device = Literal["amd", "nvidia"]
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What to run. `inputs` maps plain file names in `/in` to bytes or to host files."""
@@ -45,6 +52,8 @@ class Job:
     mounts: tuple[Mount, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = Limits()
+    profile: Profile = "default"
+    devices: tuple[Device, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,7 @@ class WarmJob:
     mounts: tuple[Mount, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = Limits()
+    devices: tuple[Device, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ class Task:
     inputs: Mapping[str, bytes] = field(default_factory=dict)
 
 
-# How a run ended; everything but `exited` means we stopped it.
+# How a run ended; everything but `exited` and `signalled` means we stopped it.
 ENDINGS = (
     "exited",
     "signalled",
@@ -87,7 +97,10 @@ ENDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class SandboxResult:
-    """`exit_code` is set when `ended` is `exited`, `signal` when it is `signalled`."""
+    """`exit_code` is set when `ended` is `exited`, `signal` when it is `signalled`.
+
+    `wall_s` is the caller's wait; `cpu_s` counts every process the run started.
+    """
 
     ended: str
     exit_code: int | None
@@ -103,14 +116,63 @@ class SandboxResult:
         return self.ended == "exited" and self.exit_code == 0
 
 
+# `enforced` by the kernel; `soft`: watched, and stopped soon after; `absent`: not limited.
+Level = Literal["enforced", "soft", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """How well one limit holds on this machine, and by what means."""
+
+    limit: str
+    level: Level
+    how: str
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a backend enforces on this machine."""
+    """What a backend enforces on this machine: a guarantee for each of `LIMITS`."""
 
-    isolated: bool
-    network_off: bool
-    hard_memory_limit: bool
-    device_passthrough: bool
+    guarantees: tuple[Guarantee, ...]
+
+    def level(self, limit: str) -> Level:
+        """The level of one limit, `absent` when nothing is said of it."""
+        return next((g.level for g in self.guarantees if g.limit == limit), "absent")
+
+    @property
+    def isolated(self) -> bool:
+        return self.level("files") == "enforced"
+
+    @property
+    def network_off(self) -> bool:
+        return self.level("network") == "enforced"
+
+    @property
+    def hard_memory_limit(self) -> bool:
+        return self.level("memory") == "enforced"
+
+    @property
+    def device_passthrough(self) -> bool:
+        return self.level("devices") == "enforced"
+
+
+# In the order in which `doctor --sandbox` prints them.
+LIMITS = (
+    "files",
+    "network",
+    "processes of others",
+    "privileges",
+    "system calls",
+    "memory",
+    "process count",
+    "CPU time",
+    "wall time",
+    "file size",
+    "log and result size",
+    "environment",
+    "end with the supervisor",
+    "devices",
+)
 
 
 class Sandbox(Protocol):

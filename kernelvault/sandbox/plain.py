@@ -1,94 +1,88 @@
 """A plain subprocess with resource limits: NOT a sandbox. Chosen by name only, never a fallback.
 
-Every verification made with it carries the name `subprocess`. Inputs are copied under a temporary
-folder; arguments that begin with `/in/` or `/out/` are rewritten to it.
+Every verification made with it carries its name: `subprocess`, or `disposable-host` on a
+single-purpose machine that is thrown away afterwards. Arguments in or below `/in` and `/out` are
+rewritten to temporary folders.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 
 from kernelvault.sandbox.contract import (
     Capabilities,
+    Guarantee,
     Job,
     SandboxResult,
     WarmJob,
     WarmSandbox,
 )
-from kernelvault.sandbox.memory import tree_memory
-from kernelvault.sandbox.process import PREFIX, execute, input_folder, limit_command, wrapper
-from kernelvault.sandbox.warm import Started, Warm, start, warm_command
+from kernelvault.sandbox.engine import Engine
+from kernelvault.sandbox.link import ProcessLink
+from kernelvault.sandbox.reaper import reap
+from kernelvault.sandbox.session import Place, Session
+from kernelvault.sandbox.setup import RUNNER, Setup, input_folder, runner_command, runner_python
 
 
 class PlainSubprocess:
     """`Sandbox` contract without isolation."""
 
-    name = "subprocess"
+    def __init__(self, name: str = "subprocess") -> None:
+        self.name = name
+        reap()
+        self._engine = Engine(_start, _no_data_limit)
 
     def capabilities(self) -> Capabilities:
-        """Nothing is isolated; memory is polled."""
-        return Capabilities(False, False, False, True)
+        """Nothing is isolated; memory and processes are watched."""
+        none = "a process of this user like any other"
+        return Capabilities(
+            (
+                *(
+                    Guarantee(limit, "absent", none)
+                    for limit in ("files", "network", "processes of others", "privileges")
+                ),
+                Guarantee("system calls", "absent", "no filter"),
+                Guarantee("memory", "soft", "looked at every 0.05 s"),
+                Guarantee("process count", "soft", "RLIMIT_NPROC, which does not bind root"),
+                Guarantee("CPU time", "enforced", "RLIMIT_CPU for each process"),
+                Guarantee("wall time", "enforced", "timer of the runner and of the supervisor"),
+                Guarantee("file size", "enforced", "RLIMIT_FSIZE for each file"),
+                Guarantee("log and result size", "enforced", "counted by the supervisor"),
+                Guarantee("environment", "enforced", "cleared"),
+                Guarantee("end with the supervisor", "soft", "end of the runner's input"),
+                Guarantee("devices", "enforced", "all of this machine"),
+            )
+        )
 
     def run(self, job: Job) -> SandboxResult:
         """Run a job as this user, with limits on time, memory, files and output."""
-        with input_folder(job) as inputs, tempfile.TemporaryDirectory(prefix=PREFIX) as name:
-            out = Path(name)
-            for key, value in job.inputs.items():
-                if isinstance(value, Path):
-                    (inputs / key).unlink()
-                    (inputs / key).symlink_to(value)
-            moved = {"/in": str(inputs), "/out": str(out)}
-            argv = [_rewrite(argument, moved) for argument in job.argv]
-            shell = ["/bin/sh", "-c", wrapper(str(out)), "sh"]
-            env = {
-                "PATH": os.defpath,
-                "HOME": str(out),
-                "TMPDIR": str(out),
-                "LC_ALL": "C.UTF-8",
-                "OMP_NUM_THREADS": "1",
-                "KERNELVAULT_IN": str(inputs),
-                "KERNELVAULT_OUT": str(out),
-                **job.env,
-            }
-            limit = job.limits.memory_bytes
-
-            def watch(pid: int) -> str | None:
-                return "memory_limit" if tree_memory(pid) > limit else None
-
-            command = [*limit_command(job.limits), *shell, *argv]
-            return execute(command, job.limits, env, watch, kill_group=True)
+        return self._engine.run(job)
 
     def warm(self, job: WarmJob) -> WarmSandbox:
         """A process that stays, with no isolation between its tasks or from this machine."""
-        return Warm(job, _start_warm)
+        return self._engine.warm(job)
 
 
-def _start_warm(job: WarmJob, folder: Path) -> Started:
-    out, scratch = folder / "out", folder / "tmp"
+def _no_data_limit(memory_bytes: int) -> int | None:
+    return None
+
+
+def _start(setup: Setup) -> Session:
+    folder = input_folder()
+    out, scratch = folder / ".out", folder / ".tmp"
     for path in (out, scratch):
         path.mkdir()
         path.chmod(0o1777)
+    folders = (str(out), str(scratch))
+    command = runner_command(
+        setup, str(runner_python()), RUNNER, folders, alone=False, memory=setup.memory_bytes
+    )
     env = {
+        **dict(setup.env),
         "PATH": os.defpath,
         "HOME": str(scratch),
         "TMPDIR": str(scratch),
-        "LC_ALL": "C.UTF-8",
-        "OMP_NUM_THREADS": "1",
-        **job.env,
+        "KERNELVAULT_IN": str(folder),
+        "KERNELVAULT_OUT": str(out),
     }
-    limit = job.limits.memory_bytes
-
-    def watch(pid: int) -> str | None:
-        return "memory_limit" if tree_memory(pid) > limit else None
-
-    process = start([*warm_command(job), "0", "700000", str(out), str(scratch)], env)
-    return Started(process, folder, folder, out, watch, None)
-
-
-def _rewrite(argument: str, moved: dict[str, str]) -> str:
-    for prefix, folder in moved.items():
-        if argument == prefix or argument.startswith(prefix + "/"):
-            return folder + argument.removeprefix(prefix)
-    return argument
+    return Session(ProcessLink(command, env), Place(folder, str(folder), str(out)), isolated=False)

@@ -13,7 +13,7 @@ import pytest
 
 from kernelvault.errors import ConfigError
 from kernelvault.sandbox import Job, Limits, Mount, Sandbox, SandboxResult, open_sandbox
-from kernelvault.sandbox.process import PREFIX
+from kernelvault.sandbox.setup import PREFIX
 
 MiB = 1 << 20
 
@@ -190,4 +190,5 @@ def test_a_missing_bubblewrap_names_the_ways_out() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False
     )
     assert "apt-get install bubblewrap" in done.stdout
-    assert "--sandbox subprocess" in done.stdout
+    assert "--sandbox docker" in done.stdout
+    assert "subprocess" not in done.stdout  # never offered as a way out

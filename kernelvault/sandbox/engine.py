@@ -1,0 +1,113 @@
+"""Runs jobs and warm tasks on whatever a backend can start; all that backends have in common."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+
+from kernelvault.errors import SandboxFault
+from kernelvault.sandbox.contract import Job, SandboxResult, Task, WarmJob
+from kernelvault.sandbox.pool import Pool
+from kernelvault.sandbox.session import Session, write_inputs
+from kernelvault.sandbox.setup import Setup, Start, order_of, rlimits
+
+_WARM_READY_S = 120.0
+
+
+class Engine:
+    """`start` makes a sandbox; `data_bytes` gives the limit of one process's own memory where the
+    backend needs one beside its limit of the whole."""
+
+    def __init__(self, start: Start, data_bytes: Callable[[int], int | None]) -> None:
+        self._start = start
+        self._data_bytes = data_bytes
+        self._pool = Pool(start)
+
+    def run(self, job: Job) -> SandboxResult:
+        """Run a job in a sandbox of its own, and end that. Raises SandboxFault."""
+        began = time.monotonic()
+        session = self._pool.take(Setup.of(job))
+        try:
+            write_inputs(session.place.folder, job.inputs)
+            moved = {"/in": session.place.inside, "/out": session.place.out}
+            argv = tuple(_moved(argument, moved) for argument in job.argv)
+            order = order_of(replace(job, argv=argv), self._data_bytes(job.limits.memory_bytes))
+            result = session.run(order, job.limits)
+        finally:
+            session.end()
+        return replace(result, wall_s=time.monotonic() - began)
+
+    def warm(self, job: WarmJob) -> Warm:
+        """A sandbox that stays, started at its first task."""
+        return Warm(job, self._start, self._data_bytes(job.limits.memory_bytes))
+
+    def close(self) -> None:
+        """End the sandboxes kept ready."""
+        self._pool.close()
+
+
+def _moved(argument: str, moved: dict[str, str]) -> str:
+    """An argument in or below `/in` or `/out`, by the path that the sandbox has for it."""
+    for prefix, folder in moved.items():
+        if argument == prefix or argument.startswith(prefix + "/"):
+            return folder + argument.removeprefix(prefix)
+    return argument
+
+
+class Warm:
+    """`WarmSandbox` over a way to start one; started on the first task, and again when broken."""
+
+    def __init__(self, job: WarmJob, start: Start, data_bytes: int | None) -> None:
+        self._job = job
+        self._start = start
+        self._data_bytes = data_bytes
+        self._live: Session | None = None
+        self._numbers = itertools.count()
+
+    def run(self, task: Task) -> SandboxResult:
+        """Run one task. Raises SandboxFault when the sandbox, not the task, fails."""
+        live = self._started()
+        began = time.monotonic()
+        name = f"task-{next(self._numbers)}"
+        folder = live.place.folder / name
+        try:
+            folder.mkdir(mode=0o755)
+            write_inputs(folder, task.inputs)
+            places = {"{in}": f"{live.place.inside}/{name}", "{out}": live.place.out}
+            order = {
+                "entry": task.entry,
+                "args": [_filled(value, places) for value in task.args],
+                "rlimits": rlimits(self._job.limits, self._data_bytes),
+            }
+            result = live.run(order, self._job.limits)
+        except OSError as error:
+            raise SandboxFault(f"the inputs of a task cannot be written: {error}") from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return replace(result, wall_s=time.monotonic() - began)
+
+    def close(self) -> None:
+        """End the process and everything in its sandbox."""
+        live, self._live = self._live, None
+        if live is not None:
+            live.end()
+
+    def _started(self) -> Session:
+        if self._live is not None and self._live.alive:
+            return self._live
+        live = self._start(Setup.of(self._job))
+        live.wait_ready(_WARM_READY_S)
+        self._live = live
+        weakref.finalize(self, live.end)
+        return live
+
+
+def _filled(value: str | int | float, places: dict[str, str]) -> str | int | float:
+    if isinstance(value, str):
+        for name, path in places.items():
+            value = value.replace(name, path)
+    return value
