@@ -29,7 +29,7 @@ def attempt(what, action):
 attempt("connect to an abstract socket of the host", connect)
 try:
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind("\0kvattack-" + str(os.getpid()))
+    listener.bind("\0kvattack-" + os.environ["KERNELVAULT_ATTACK_TAG"])
     listener.listen(1)
     print("contained: an abstract socket is open; the host is searched for it", flush=True)
 except OSError as error:
