@@ -1,4 +1,4 @@
-# Where candidates are compiled and executed on an AMD GPU: a ROCm with its PyTorch, and the harness.
+# Where candidates are compiled and executed on an AMD GPU: ROCm, its PyTorch and the harness.
 # It runs untrusted code, so it holds no orchestrator, no database and no credentials. The GPU is
 # given to a container with --device /dev/kfd --device /dev/dri and the host's groups for them.
 #
@@ -32,17 +32,17 @@ ENV HOME=/tmp \
     LC_ALL=C.UTF-8 \
     PYTHONDONTWRITEBYTECODE=1
 COPY --from=build /build/wheels /build
-# The last two lines hold the base to what the harness is about: PyTorch for ROCm, and an interpreter
-# that is found without this image's PATH, which a sandbox replaces.
+# The last two lines hold the base to what the harness is about: PyTorch for ROCm, and an
+# interpreter that is found without this image's PATH, which a sandbox replaces.
 RUN set -eu; \
-    export PIP_NO_CACHE_DIR=1 PIP_NO_COMPILE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
         PIP_BREAK_SYSTEM_PACKAGES=1 PYTHONHASHSEED=0; \
-    python3 -m pip install -q -c /build/versions.txt numpy pyarrow tree-sitter tree-sitter-cpp; \
-    python3 -m pip install -q --no-deps /build/*.whl; \
+    python3 -m pip install -q --no-compile -c /build/versions.txt \
+        numpy pyarrow tree-sitter tree-sitter-cpp; \
+    python3 -m pip install -q --no-compile --no-deps /build/*.whl; \
+    site=$(python3 -c 'import kernelvault; print(kernelvault.__path__[0].rpartition("/")[0])'); \
     for package in kernelvault schemas pyarrow tree_sitter tree_sitter_cpp; do \
-        python3 -m compileall -qq --invalidation-mode unchecked-hash "$(python3 -c \
-            "import importlib.util as u; print(*u.find_spec('$package').submodule_search_locations)")" \
-            || true; \
+        python3 -m compileall -f -qq --invalidation-mode unchecked-hash "$site/$package" || true; \
     done; \
     rm -rf /build /tmp/* /var/log/*; \
     python3 -c 'import torch; assert torch.version.hip, "the base has no PyTorch for ROCm"'; \

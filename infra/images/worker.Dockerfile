@@ -25,13 +25,13 @@ FROM system AS build
 RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv
 ARG TORCH_INDEX
 COPY constraints.txt infra/images/pins.txt /build/
-ENV PIP_NO_CACHE_DIR=1 PIP_NO_COMPILE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
-# The versions are in constraints.txt and pins.txt. PyTorch comes without what it depends on, because
-# its index is to be asked for nothing else.
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+# The versions are in constraints.txt and pins.txt. PyTorch comes without what it depends on,
+# because its index is to be asked for nothing else.
 RUN set -eu; \
     python3 -m venv /opt/kernelvault; \
     cd /build; \
-    pip="/opt/kernelvault/bin/pip install -q -c constraints.txt -c pins.txt"; \
+    pip="/opt/kernelvault/bin/pip install -q --no-compile -c constraints.txt -c pins.txt"; \
     $pip setuptools; \
     $pip --no-deps --index-url "${TORCH_INDEX}" torch
 COPY pyproject.toml README.md LICENSE /build/source/
@@ -44,9 +44,9 @@ ARG SOURCE_DATE_EPOCH
 # Compiled by content: a time in a .pyc would differ from build to build. Some packages ship
 # templates that do not compile; those are no modules.
 RUN set -eu; \
-    /opt/kernelvault/bin/pip install -q -c /build/constraints.txt -c /build/pins.txt \
+    /opt/kernelvault/bin/pip install -q --no-compile -c /build/constraints.txt -c /build/pins.txt \
         --no-build-isolation /build/source; \
-    PYTHONHASHSEED=0 /opt/kernelvault/bin/python -m compileall -qq \
+    PYTHONHASHSEED=0 /opt/kernelvault/bin/python -m compileall -f -qq \
         --invalidation-mode unchecked-hash /opt/kernelvault/lib || true
 
 FROM system

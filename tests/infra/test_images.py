@@ -88,6 +88,17 @@ def test_the_last_step_of_an_image_lists_its_contents(dockerfile: Path) -> None:
 
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=image_of)
+def test_compiled_python_holds_no_time(dockerfile: Path) -> None:
+    """The variable PIP_NO_COMPILE=1 means the opposite of the option, so the option is used."""
+    text = " ".join(rest for word, rest in instructions(dockerfile) if word in ("RUN", "ENV"))
+    assert "PIP_NO_COMPILE" not in text
+    assert "compileall -f -qq --invalidation-mode unchecked-hash" in re.sub(r"\s+", " ", text)
+    final = re.findall(r"pip install -q (?!-c pins)(\S+)", text)
+    assert final
+    assert set(final) == {"--no-compile"}
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=image_of)
 def test_labels(dockerfile: Path) -> None:
     labels = dict(re.findall(r'([\w.]+)="([^"]*)"', " ".join(values(dockerfile, "LABEL"))))
     standard = "title description licenses version revision created base.name base.digest".split()
