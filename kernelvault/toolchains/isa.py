@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _FIELD = re.compile(r"^(  - |    )\.(\w+): +(\S+)$")
@@ -36,6 +36,17 @@ def kernel_metadata(notes: str) -> list[dict[str, str]]:
         if inside and kernels and (match := _FIELD.match(line)):
             kernels[-1][match[2]] = match[3].strip("'\"")
     return [fields for fields in kernels if "name" in fields]
+
+
+def metadata_number(fields: Mapping[str, str], name: str, default: str = "") -> int:
+    """A count of a kernel's metadata; raises ValueError when it is missing, none or out of range.
+
+    The text comes from a sandbox, so nothing is taken for granted.
+    """
+    text = fields.get(name, default)
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise ValueError(f"the kernel metadata's {name} is {text[:40]!r}")
+    return int(text)
 
 
 def without_padding(ops: Sequence[str]) -> Sequence[str]:

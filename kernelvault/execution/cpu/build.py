@@ -97,12 +97,15 @@ class Emulator:
             *("-include-pch", str(self.folder / "device.pch")),
             *("-emit-llvm", "-disable-llvm-passes", "-o", "/out/device.ll", "/in/candidate.hip"),
         )
-        inputs = {"candidate.hip": source.encode()}
+        inputs = {"candidate.hip": source.encode("utf-8", "replace")}
         parsed = sandbox.run(Job(front, inputs, mounts, limits=_LIMITS))
         if not parsed.ok or "device.ll" not in parsed.files:
             log = parsed.log.decode(errors="replace")
             return DeviceLibrary(None, log, parsed.cpu_s, parsed.ended)
-        ir = transform(parsed.files["device.ll"].decode())
+        try:
+            ir = transform(parsed.files["device.ll"].decode("utf-8"))
+        except ValueError as error:  # of the decoder, too: no text that a front end writes
+            return DeviceLibrary(None, f"its IR: {error}", parsed.cpu_s, parsed.ended)
         clang, lld = self.compiler.clang, self.compiler.lld
         script = (
             f"set -e; {clang} {' '.join(_CODE_GENERATOR)} /in/device.ll -o /tmp/device.o; "

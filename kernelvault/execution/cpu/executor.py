@@ -75,6 +75,8 @@ class HipCpuExecutor:
             return report.fault
         if (fault := stopped(ran, self._limits)) is not None:
             return fault
+        if report.malformed is not None:
+            return Fault("crash", f"the run left a malformed report: {report.malformed}")
         if not report.complete or len(report.results) != calls:
             return Fault("crash", f"ended early with exit code {ran.exit_code}")
         return None

@@ -14,6 +14,7 @@ import numpy as np
 
 from kernelvault.execution.contract import Call, CallResult, Fault, OutputSpec
 from kernelvault.execution.poison import poison_byte
+from kernelvault.spec.strict import Malformed, printable
 from kernelvault.spec.tensor import STORAGE, Tensor, from_bytes
 
 # DLPack type codes: see abi.h.
@@ -22,6 +23,8 @@ _KINDS = frozenset(
     """missing_kv_launch timeout error_code crash memory_limit out_of_bounds input_modified
     host_access guard_damaged launch_error divergent_barrier unsupported""".split()
 )
+_FACTS = frozenset({"launches", "work_items", "lds_bytes_max"})
+_MAX_REPORT = 1 << 16
 _LINE = re.compile(r"(result|fault|fact|done|broken)\b ?(.*)")
 
 
@@ -71,58 +74,82 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The parsed report; `complete` says that the runner reached its own end."""
+    """The parsed report; `complete` says that the runner reached its own end, `malformed` what in
+    it no runner writes."""
 
     results: tuple[CallResult, ...]
     fault: Fault | None
     facts: dict[str, int]
     complete: bool
     broken: str | None
+    malformed: str | None = None
 
 
 def read_report(calls: Sequence[Call], files: Mapping[str, bytes]) -> Report:
-    """Read what a runner left in `/out`; whatever does not fit is dropped."""
-    text = files.get("report", b"")[: 1 << 16].decode("utf-8", errors="replace")
+    """Read what a runner left in `/out`, up to the first line that does not fit."""
     results: list[CallResult] = []
     facts: dict[str, int] = {}
     fault: Fault | None = None
     broken: str | None = None
+    malformed: str | None = None
     complete = False
-    for line in text.splitlines():
-        found = _LINE.fullmatch(line)
-        kind, rest = found.groups() if found else ("", "")
-        if kind == "result" and (result := _result(calls, len(results), rest, files)):
-            results.append(result)
-        elif kind == "fault" and fault is None:
-            fault = _fault(calls, rest)
-        elif kind == "fact" and (fact := re.fullmatch(r"(\w{1,40}) (\d{1,18})", rest)):
-            facts[fact[1]] = int(fact[2])
-        elif kind == "broken":
-            broken = rest
-        complete = complete or kind == "done"
-    return Report(tuple(results), fault, facts, complete, broken)
+    try:
+        for line in _lines(files.get("report", b"")):
+            found = _LINE.fullmatch(line)
+            kind, rest = found.groups() if found else ("", "")
+            if kind == "result":
+                results.append(_result(calls, len(results), rest, files))
+            elif kind == "fault":
+                fault = fault or _fault(calls, rest)
+            elif kind == "fact":
+                facts.update(_fact(rest))
+            elif kind == "broken":
+                broken = printable(rest)
+            elif kind == "done":
+                complete = True
+            else:
+                raise Malformed(f"a line begins with {line[:20]!r}")
+    except Malformed as error:
+        malformed = str(error)
+    return Report(tuple(results), fault, facts, complete, broken, malformed)
+
+
+def _lines(data: bytes) -> list[str]:
+    if len(data) > _MAX_REPORT:
+        raise Malformed(f"it has {len(data)} bytes, {_MAX_REPORT} are allowed")
+    # A run that was stopped may have been in the middle of its last line. Text of a candidate, such
+    # as a kernel's name, may be cut within a character.
+    return data.decode("utf-8", errors="replace").split("\n")[:-1]
+
+
+def _fact(rest: str) -> dict[str, int]:
+    found = re.fullmatch(r"(\w{1,40}) ([0-9]{1,18})", rest)
+    if found is None or found[1] not in _FACTS:
+        raise Malformed(f"a fact is {rest[:40]!r}")
+    return {found[1]: int(found[2])}
 
 
 def _result(
     calls: Sequence[Call], expected: int, rest: str, files: Mapping[str, bytes]
-) -> CallResult | None:
-    found = re.fullmatch(r"(\d{1,6}) ([01]) (\d{1,12})", rest)
+) -> CallResult:
+    found = re.fullmatch(r"([0-9]{1,6}) ([01]) ([0-9]{1,12})", rest)
     if found is None or int(found[1]) != expected or expected >= len(calls):
-        return None
+        raise Malformed(f"result {expected} of {len(calls)} is {rest[:40]!r}")
     call = calls[expected]
     outputs: list[Tensor] = []
     for index, spec in enumerate(call.outputs):
-        raw = files.get(f"{expected}_{index}.bin", b"")
-        if len(raw) != _bytes(spec):
-            return None
-        outputs.append(from_bytes(spec.dtype, spec.shape, raw))
+        try:
+            raw = files.get(f"{expected}_{index}.bin", b"")
+            outputs.append(from_bytes(spec.dtype, spec.shape, raw))
+        except ValueError as error:
+            raise Malformed(f"{expected}_{index}.bin: {error}") from None
     return CallResult(call.workload_id, tuple(outputs), found[2] == "1", int(found[3]))
 
 
 def _fault(calls: Sequence[Call], rest: str) -> Fault:
-    found = re.fullmatch(r"(\w{1,40}) (-?\d{1,6}) (.{0,800})", rest)
+    found = re.fullmatch(r"(\w{1,40}) (-?[0-9]{1,6}) (.{0,800})", rest)
     if found is None or found[1] not in _KINDS:
-        return Fault("crash", "the runner's report is not readable")
+        raise Malformed(f"a fault is {rest[:40]!r}")
     call = int(found[2])
     detail = {"workload_id": calls[call].workload_id} if 0 <= call < len(calls) else {}
-    return Fault(found[1], found[3], detail)
+    return Fault(found[1], printable(found[3]), detail)

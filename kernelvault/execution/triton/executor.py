@@ -12,10 +12,16 @@ from kernelvault.errors import SandboxFault
 from kernelvault.execution.contract import Call, CallResult, Fault, NoopReplay, RunReport
 from kernelvault.execution.limits import stopped
 from kernelvault.execution.poison import touched_elements
+from kernelvault.execution.triton.report import (
+    ToldFault,
+    ToldRun,
+    read_outputs,
+    read_report,
+)
 from kernelvault.hashing import content_id, sha256_bytes
 from kernelvault.sandbox import Limits, Sandbox, Task, WarmJob
 from kernelvault.sandbox.python import import_path, interpreter, python_mounts
-from kernelvault.spec.tensor import Tensor, from_bytes
+from kernelvault.spec.strict import Malformed, printable
 from kernelvault.toolchains.triton.toolchain import INSIDE as SHARED
 from kernelvault.toolchains.triton.toolchain import inside_digest
 
@@ -87,22 +93,34 @@ class TritonCpuExecutor:
         ran = self._warm.run(Task(f"{_TASK}:run", (arch, "{in}", "{out}"), inputs))
         if (fault := stopped(ran, self._limits)) is not None:
             return RunReport((), fault, None, {}, ran.cpu_s)
-        report = _report(ran.files, ran.log, ran.exit_code)
-        results, noops = _results(report, calls, ran.files)
-        fault = _fault(report)
-        if fault is None and len(results) < len(calls):
-            fault = Fault("crash", "the run's report is not readable")
+        try:
+            told = _told(ran.files, ran.log, ran.exit_code, calls)
+            made = [
+                read_outputs(index, calls[index % len(calls)], ran.files)
+                for index in range(len(told.results))
+            ]
+        except Malformed as error:
+            fault = Fault("crash", f"the run left a malformed report: {error}")
+            return RunReport((), fault, None, {}, ran.cpu_s)
+        results = tuple(
+            CallResult(result.workload_id, outputs.ran, result.deterministic, len(result.launches))
+            for result, outputs in zip(told.results, made, strict=True)
+        )
+        fault = _fault(told.fault)
         if fault is None and compiled is not None:
-            fault = _changed_launches(report, calls, arch, compiled)
+            fault = _changed_launches(told, calls, arch, compiled)
         facts = {
-            "interpreter_cpu_s": round(float(report["cpu_s"]), 3),
-            "configs": int(report["configs"]),
-            "configs_run": int(report["configs_run"]),
+            "interpreter_cpu_s": round(told.cpu_s, 3),
+            "configs": told.configs,
+            "configs_run": told.configs_run,
             "deterministic": all(result.deterministic for result in results),
         }
-        launches = sum(int(item["noop_launches"]) for item in report["results"])
-        seen = NoopReplay(launches, touched_elements(noops)) if fault is None else None
-        return RunReport(results, fault, seen, facts, ran.cpu_s)
+        if fault is not None:
+            return RunReport(results, fault, None, facts, ran.cpu_s)
+        launches = sum(result.noop_launches for result in told.results)
+        noops = [tensor for outputs in made for tensor in outputs.untouched]
+        seen = NoopReplay(launches, touched_elements(noops))
+        return RunReport(results, None, seen, facts, ran.cpu_s)
 
     def close(self) -> None:
         """End the warm sandbox."""
@@ -137,56 +155,36 @@ def _inputs(source: str, calls: Sequence[Call]) -> dict[str, bytes]:
     return {**files, "job.json": json.dumps(job).encode()}
 
 
-def _report(files: Mapping[str, bytes], log: bytes, exit_code: int | None) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(files["report.json"])
-    except (KeyError, ValueError) as error:
-        text = log.decode(errors="replace").strip()
-        if "Traceback" not in text:
-            crash = {"kind": "error", "message": f"ended the process with exit code {exit_code}"}
-            return {"fault": crash, "results": [], "cpu_s": 0.0, "configs": 1, "configs_run": 1}
-        last = text.splitlines()[-1][:300]
-        raise SandboxFault(f"the Triton run task left no report: {last}") from error
-    return found
+def _told(
+    files: Mapping[str, bytes], log: bytes, exit_code: int | None, calls: Sequence[Call]
+) -> ToldRun:
+    """The report. Raises Malformed for one that is no report, SandboxFault when there is none and
+    the log shows an exception: the task catches all of the candidate's."""
+    if "report.json" in files:
+        return read_report(files["report.json"], calls)
+    text = log.decode(errors="replace").strip()
+    if "Traceback" not in text:
+        crash = ToldFault("error", f"ended the process with exit code {exit_code}")
+        return ToldRun(crash, (), 1, 1, 0.0)
+    last = printable(text.splitlines()[-1][:300])
+    raise SandboxFault(f"the Triton run task left no report: {last}")
 
 
-def _fault(report: Mapping[str, Any]) -> Fault | None:
-    told = report["fault"]
+def _fault(told: ToldFault | None) -> Fault | None:
     if told is None:
         return None
-    kind = told["kind"] if told["kind"] in _KINDS else "error"
-    detail = {"workload_id": told["workload_id"]} if told.get("workload_id") else {}
-    return Fault(kind, str(told["message"]), detail)
-
-
-def _results(
-    report: Mapping[str, Any], calls: Sequence[Call], files: Mapping[str, bytes]
-) -> tuple[tuple[CallResult, ...], list[Tensor]]:
-    """Results in call order, and the outputs of the replays without launches."""
-    results: list[CallResult] = []
-    noops: list[Tensor] = []
-    for index, told in enumerate(report["results"]):
-        call = calls[index % len(calls)]
-        outputs = _outputs("out", index, call, files)
-        replayed = _outputs("noop", index, call, files)
-        if outputs is None or replayed is None:
-            break
-        noops += replayed
-        results.append(
-            CallResult(
-                call.workload_id, tuple(outputs), bool(told["deterministic"]), len(told["launches"])
-            )
-        )
-    return tuple(results), noops
+    kind = told.kind if told.kind in _KINDS else "error"
+    detail = {"workload_id": told.workload_id} if told.workload_id else {}
+    return Fault(kind, told.message, detail)
 
 
 def _changed_launches(
-    report: Mapping[str, Any], calls: Sequence[Call], arch: str, compiled: CompiledLaunches
+    told: ToldRun, calls: Sequence[Call], arch: str, compiled: CompiledLaunches
 ) -> Fault | None:
     """A fault when a call launched other kernels, grids or constants than were compiled for it."""
-    for index, told in enumerate(report["results"]):
+    for index, result in enumerate(told.results):
         call = calls[index % len(calls)]
-        ran = [compiled.identity(launch) for launch in told["launches"]]
+        ran = [compiled.identity(launch.plain()) for launch in result.launches]
         wanted = compiled.of(call)
         if ran != wanted:
             pairs = zip_longest(ran, wanted)
@@ -196,14 +194,3 @@ def _changed_launches(
             text = f"launch {place + 1} is {got}, compiled for {arch} was {built}"
             return Fault("other_launches", text, {"workload_id": call.workload_id})
     return None
-
-
-def _outputs(what: str, index: int, call: Call, files: Mapping[str, bytes]) -> list[Tensor] | None:
-    found = []
-    for position, spec in enumerate(call.outputs):
-        raw = files.get(f"{what}_{index}_{position}.bin")
-        try:
-            found.append(from_bytes(spec.dtype, spec.shape, raw or b""))
-        except ValueError:
-            return None
-    return found

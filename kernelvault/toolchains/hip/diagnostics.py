@@ -7,16 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from kernelvault.spec.strict import printable
 from kernelvault.toolchains.contract import Diagnostic
 
 LIMIT = 20
 MAX_MESSAGE = 400
 _MESSAGE = re.compile(
-    r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+): "
+    r"(?P<file>[^\s:][^:\n]*):(?P<line>[0-9]{1,9}):(?P<column>[0-9]{1,9}): "
     r"(?P<severity>fatal error|error|warning|note|remark): (?P<text>.*)"
 )
 _BARE = re.compile(r"(?:ld\.lld: |lld: |clang: )?(?P<severity>fatal error|error): (?P<text>.*)")
-_INCLUDED = re.compile(r"(?:In file included from|\s+from) (?P<file>[^:\n]+):(?P<line>\d+)[:,]")
+_INCLUDED = re.compile(
+    r"(?:In file included from|\s+from) (?P<file>[^:\n]+):(?P<line>[0-9]{1,9})[:,]"
+)
 _OPTION = re.compile(r" \[-W[^\]]*\]$")
 _SEVERITY_ORDER = ("error", "warning", "note")
 
@@ -100,4 +103,4 @@ def _located(group: _Group, source: str) -> Iterator[Diagnostic]:
 
 
 def _diagnostic(severity: str, line: int, column: int, text: str) -> Diagnostic:
-    return Diagnostic(severity, line, column, text[:MAX_MESSAGE])
+    return Diagnostic(severity, line, column, printable(text[:MAX_MESSAGE]))

@@ -124,6 +124,11 @@ class HipToolchain:
         code, found = _outcome(HOST, run)
         if code != 0:
             return HostResult(code, (), (), found, None, run.cpu_s, run.ended)
+        missing = [n for n in ("host.so", "host.symbols", "host.ll") if not run.files.get(n)]
+        if missing:
+            # Symbols that nobody can see are not symbols that are not there.
+            why = diagnostics.first_error(found, f"the compiler left no {missing[0]}")
+            return HostResult(1, (), (), why, None, run.cpu_s, run.ended)
         undefined, exported = dynamic_symbols(_text(run, "host.symbols"))
         library = run.files["host.so"]
         hazards = host_hazards(_text(run, "host.ll"))
@@ -173,10 +178,17 @@ def _device_result(target: str, run: SandboxResult, cpu_s: float) -> CompileResu
     ended = "exited" if f"{target}.rc" in run.files else run.ended
     if code != 0:
         return CompileResult(target, code, (), None, found, flags, cpu_s, ended)
-    kernels = kernel_usage(
-        _text(run, f"{target}.err"), _text(run, f"{target}.notes"), _text(run, f"{target}.s")
-    )
-    digest = sha256_bytes(run.files[f"{target}.hsaco"])
+    try:
+        if not (image := run.files.get(f"{target}.hsaco")):
+            raise ValueError("there is no code object")
+        kernels = kernel_usage(
+            _text(run, f"{target}.err"), _text(run, f"{target}.notes"), _text(run, f"{target}.s")
+        )
+    except ValueError as error:
+        # A source that got hold of its compiler, not a compiler that is broken.
+        why = diagnostics.first_error(found, f"the run left a malformed report: {error}")
+        return CompileResult(target, 1, (), None, why, flags, cpu_s, ended)
+    digest = sha256_bytes(image)
     return CompileResult(target, 0, kernels, digest, found, flags, cpu_s, ended)
 
 
@@ -184,7 +196,7 @@ def _outcome(name: str, run: SandboxResult) -> tuple[int, tuple[Diagnostic, ...]
     """(exit code, diagnostics) of one pass; a pass that was stopped exits with 1."""
     found = diagnostics.parse(_text(run, f"{name}.err"), SOURCE)
     status = _text(run, f"{name}.rc").strip()
-    if status.isdigit():
+    if re.fullmatch(r"[0-9]{1,3}", status):
         code = int(status)
         if code == 0:
             return 0, found

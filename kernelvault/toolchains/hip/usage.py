@@ -9,6 +9,7 @@ from kernelvault.spec.verification import KernelUsage
 from kernelvault.toolchains.isa import (
     instruction_kinds,
     kernel_metadata,
+    metadata_number,
     mfma_count,
     without_padding,
 )
@@ -34,13 +35,13 @@ def kernel_usage(remarks: str, notes: str, assembly: str) -> tuple[KernelUsage, 
             KernelUsage(
                 name=name,
                 # The code object counts both files together; the accumulation part is `agpr`.
-                vgpr=int(fields["vgpr_count"]),
-                sgpr=int(fields["sgpr_count"]),
-                agpr=int(fields.get("agpr_count", "0")),
-                vgpr_spills=int(fields["vgpr_spill_count"]),
-                sgpr_spills=int(fields["sgpr_spill_count"]),
-                scratch_bytes=int(fields["private_segment_fixed_size"]),
-                lds_bytes=int(fields["group_segment_fixed_size"]),
+                vgpr=metadata_number(fields, "vgpr_count"),
+                sgpr=metadata_number(fields, "sgpr_count"),
+                agpr=metadata_number(fields, "agpr_count", "0"),
+                vgpr_spills=metadata_number(fields, "vgpr_spill_count"),
+                sgpr_spills=metadata_number(fields, "sgpr_spill_count"),
+                scratch_bytes=metadata_number(fields, "private_segment_fixed_size"),
+                lds_bytes=metadata_number(fields, "group_segment_fixed_size"),
                 occupancy=occupancy.get(name, 0),
                 instructions=counts.total(),
                 mfma=mfma_count(counts),
@@ -57,7 +58,7 @@ def _occupancy(remarks: str) -> dict[str, int]:
     for key, value in _REMARK.findall(remarks):
         if key == "Function Name":
             name = value
-        elif key.startswith("Occupancy") and value.isdigit():
+        elif key.startswith("Occupancy") and re.fullmatch(r"[0-9]{1,4}", value):
             found[name] = int(value)
     return found
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,9 +18,14 @@ from kernelvault.sandbox import Limits, Sandbox, SandboxResult, Task, WarmJob
 from kernelvault.sandbox.endings import stopped_at
 from kernelvault.sandbox.python import import_path, interpreter, python_mounts
 from kernelvault.spec.problem import Signature
-from kernelvault.spec.verification import KernelUsage
+from kernelvault.spec.strict import Malformed, printable
 from kernelvault.toolchains.triton.contract import ArgumentShapes, TritonCompile
-from kernelvault.toolchains.triton.usage import kernel_usage
+from kernelvault.toolchains.triton.report import (
+    ToldCompile,
+    read_digest,
+    read_kernels,
+    read_report,
+)
 
 MiB = 1 << 20
 INSIDE = Path(__file__).parent / "inside"
@@ -80,30 +86,38 @@ class TritonToolchain:
         Raises SandboxFault when the sandbox or our own code in it fails.
         """
         inputs = task_inputs(source, signature, workloads)
-        return tuple(self._compile(target, inputs) for target in targets)
+        asked = frozenset(workload.workload_id for workload in workloads)
+        return tuple(self._compile(target, inputs, asked) for target in targets)
 
     def close(self) -> None:
         """End the warm sandbox."""
         self._warm.close()
 
-    def _compile(self, target: str, inputs: Mapping[str, bytes]) -> TritonCompile:
+    def _compile(
+        self, target: str, inputs: Mapping[str, bytes], asked: Collection[str]
+    ) -> TritonCompile:
         ran = self._warm.run(Task(f"{_PRELOAD}:compile_for", (target, "{in}", "{out}"), inputs))
         began = time.process_time()
-        log = ran.log.decode(errors="replace")[-_LOG:]
+        log = printable(ran.log.decode(errors="replace")[-_LOG:])
         if (error := self._stopped(ran, log)) is not None:
             return TritonCompile(target, error, (), None, (), (), {}, {}, (), log, ran.cpu_s, 0.0)
-        report = _report(ran, log)
-        kernels = _kernels(target, report, ran.files)
+        try:
+            told = _told(ran, log, asked)
+            kernels = read_kernels(target, told, ran.files)
+            digest = read_digest(told, ran.files)
+        except Malformed as error:
+            told = ToldCompile.ended("crash", f"the run left a malformed report: {error}")
+            kernels, digest = (), None
         return TritonCompile(
             target=target,
-            error=report["error"],
+            error=None if told.error is None else asdict(told.error),
             kernels=kernels,
-            code_object_sha256=_digest(ran.files),
-            launches=tuple(report["launches"]),
-            refused=tuple(report["refused"]),
-            tuned=report["tuned"],
-            aten=report["aten"],
-            host_compute=tuple(report["host_compute"]),
+            code_object_sha256=digest,
+            launches=tuple(launch.plain() for launch in told.launches),
+            refused=tuple(map(asdict, told.refused)),
+            tuned={name: asdict(tuner) for name, tuner in told.tuned.items()},
+            aten=told.aten,
+            host_compute=told.host_compute,
             log=log,
             cpu_s=ran.cpu_s,
             evidence_s=time.process_time() - began,
@@ -143,47 +157,13 @@ def task_inputs(
     return {"candidate.py": source.encode("utf-8", "replace"), "job.json": text}
 
 
-def _report(ran: SandboxResult, log: str) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(ran.files["report.json"])
-    except (KeyError, ValueError) as error:
-        last = (log.strip().splitlines() or ["no message"])[-1][:300]
-        if ran.exit_code and "Traceback" not in log:
-            message = f"the host code ended the process with exit code {ran.exit_code}"
-            return _empty({"kind": "crash", "message": message, "line": 0})
-        raise SandboxFault(f"the Triton compile task left no report: {last}") from error
-    return found
-
-
-def _empty(error: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "error": error, "launches": [], "kernels": [], "refused": [], "tuned": {},
-        "aten": {}, "host_compute": [],
-    }  # fmt: skip
-
-
-def _kernels(
-    target: str, report: Mapping[str, Any], files: Mapping[str, bytes]
-) -> tuple[KernelUsage, ...]:
-    """Usage of each compiled kernel; one name may be compiled in several specialisations."""
-    labels = _labels(report)
-    return tuple(
-        kernel_usage(label, target, files[f"{index}.amdgcn"].decode(), compiled)
-        for index, (label, compiled) in enumerate(zip(labels, report["kernels"], strict=True))
-    )
-
-
-def _labels(report: Mapping[str, Any]) -> list[str]:
-    names = [kernel["name"] for kernel in report["kernels"]]
-    counts: dict[str, int] = {}
-    labels = []
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        labels.append(name if names.count(name) == 1 else f"{name}#{counts[name]}")
-    return labels
-
-
-def _digest(files: Mapping[str, bytes]) -> str | None:
-    """One digest over all code objects, in the order in which they were first launched."""
-    names = sorted((n for n in files if n.endswith(".hsaco")), key=lambda n: int(n.split(".")[0]))
-    return sha256_bytes(b"".join(files[name] for name in names)) if names else None
+def _told(ran: SandboxResult, log: str, asked: Collection[str]) -> ToldCompile:
+    """The report. Raises Malformed for one that is no report, SandboxFault when there is none and
+    the log shows an exception: the task catches all of the candidate's."""
+    if "report.json" in ran.files:
+        return read_report(ran.files["report.json"], asked)
+    if "Traceback" not in log:
+        message = f"the host code ended the process with exit code {ran.exit_code}"
+        return ToldCompile.ended("crash", message)
+    last = log.strip().splitlines()[-1][:300]
+    raise SandboxFault(f"the Triton compile task left no report: {last}")

@@ -11,6 +11,7 @@ from kernelvault.spec.verification import KernelUsage
 from kernelvault.toolchains.isa import (
     instruction_kinds,
     kernel_metadata,
+    metadata_number,
     mfma_count,
     without_padding,
 )
@@ -36,16 +37,16 @@ def kernel_usage(
     fields = found[0]
     ops = [match[1] for line in assembly.splitlines() if (match := _INSTRUCTION.match(line))]
     counts = Counter(without_padding(ops))
-    vgpr, lds = int(fields["vgpr_count"]), int(compiled["lds_bytes"])
+    vgpr, lds = metadata_number(fields, "vgpr_count"), int(compiled["lds_bytes"])
     warps = int(compiled["num_warps"])
     return KernelUsage(
         name=label,
         vgpr=vgpr,
-        sgpr=int(fields["sgpr_count"]),
-        agpr=int(fields.get("agpr_count", "0")),
-        vgpr_spills=int(fields["vgpr_spill_count"]),
-        sgpr_spills=int(fields["sgpr_spill_count"]),
-        scratch_bytes=int(fields["private_segment_fixed_size"]),
+        sgpr=metadata_number(fields, "sgpr_count"),
+        agpr=metadata_number(fields, "agpr_count", "0"),
+        vgpr_spills=metadata_number(fields, "vgpr_spill_count"),
+        sgpr_spills=metadata_number(fields, "sgpr_spill_count"),
+        scratch_bytes=metadata_number(fields, "private_segment_fixed_size"),
         lds_bytes=lds,
         occupancy=occupancy(target, vgpr, lds, warps),
         instructions=counts.total(),
