@@ -33,7 +33,9 @@ def read_archive(data: bytes, max_bytes: int) -> tuple[dict[str, bytes], tuple[s
 def _refusal(entry: tarfile.TarInfo, name: str, count: int, max_bytes: int) -> str:
     if not entry.isreg() or entry.issparse():
         return "not a regular file"
-    if not name or "/" in name or name.startswith(".") or len(name) > MAX_NAME:
+    # `isprintable` also refuses line ends, terminal controls and what is no Unicode.
+    plain = name.isprintable() and "/" not in name and not name.startswith(".")
+    if not name or not plain or len(name) > MAX_NAME:
         return "not a plain file name"
     if entry.size > max_bytes:
         return f"{entry.size} bytes"

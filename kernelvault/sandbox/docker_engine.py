@@ -51,6 +51,7 @@ NO_IMAGE = "make image-local (from this machine's files), or make images"
 _USER = 10001
 _CPUS = 2
 _TIMEOUT_S = 60
+_GONE_S = 5
 # Beside a task stand the runner and its fork that packs.
 _OWN_PROCESSES = 2
 _FOLDERS = ("/out", "/tmp", "/dev/shm")
@@ -170,7 +171,7 @@ class Docker:
             raise SandboxFault(f"the container did not start: {reason}") from error
         # The client wraps the socket for reading alone.
         link = DockerLink(attached._sock, lambda: self._remove(container))
-        return Session(link, Place(folder))
+        return Session(link, Place(folder), died_of_memory=lambda: self._died_of_memory(container))
 
     def _create(self, setup: Setup, folder: Path) -> str:
         mounts = [Mount(folder, Path("/in")), *runner_mounts(), *setup.mounts]
@@ -190,7 +191,6 @@ class Docker:
         host = self._api.create_host_config(
             network_mode="none",
             read_only=True,
-            auto_remove=True,
             mem_limit=setup.memory_bytes,
             memswap_limit=setup.memory_bytes,
             pids_limit=setup.processes + _OWN_PROCESSES,
@@ -242,9 +242,15 @@ class Docker:
         )
 
     def _remove(self, container: str) -> None:
-        # Gone already where the daemon was faster: it removes what has ended.
+        # Another process that reaps may have been faster.
         with contextlib.suppress(*_Errors):
             self._api.remove_container(container, force=True, v=True)
+
+    def _died_of_memory(self, container: str) -> bool:
+        with contextlib.suppress(*_Errors):
+            self._api.wait(container, timeout=_GONE_S)
+            return bool(self._api.inspect_container(container)["State"]["OOMKilled"])
+        return False
 
     def _reap_containers(self) -> None:
         """Remove the containers of supervisors that no longer run."""

@@ -19,7 +19,7 @@ class DockerLink:
     """Docker sends pieces of both channels behind eight bytes: which one, and how many bytes.
 
     `remove` ends and removes the container. Shutting our side of the stream closes the runner's
-    input, so that a container also ends when this process is killed.
+    input, so that a container also stops when this process is killed.
     """
 
     def __init__(self, stream: socket.socket, remove: Callable[[], None]) -> None:

@@ -156,7 +156,9 @@ def _execute(argv: list[str]) -> None:
 
 
 def _drop_rights(number: int, config: dict[str, Any]) -> None:
-    # The kernel, short of memory, takes the task and not us.
+    # The kernel, short of memory, takes the task and not us. Only who can be traced may ask for
+    # that, and a task's own fork has nothing to hide from the task.
+    _prctl(PR_SET_DUMPABLE, 1)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     if config["uids"] is not None:

@@ -47,14 +47,16 @@ class Place:
 class Session:
     """A sandbox with a runner in it.
 
-    `oom_kills` counts what the kernel killed for memory; `isolated` says that a task cannot end the
-    runner, so that its end is our fault; `released` is called when the sandbox has ended.
+    `oom_kills` counts what the kernel killed for memory; `died_of_memory` says, of a sandbox that
+    has gone, whether it was for that; `isolated` says that a task cannot end the runner, so that
+    its end is our fault; `released` is called when the sandbox has ended.
     """
 
     link: Link
     place: Place
     isolated: bool = True
     oom_kills: Callable[[], int] = _no_kills
+    died_of_memory: Callable[[], bool] = bool
     released: Callable[[], None] = _nothing
     _owner: int = field(default_factory=os.getpid)
     _early: bytearray = field(default_factory=bytearray)
@@ -94,7 +96,7 @@ class Session:
             self.link.send(line.encode() + b"\n")
             self._converse(answer, began + limits.wall_s + _ANSWER_GRACE_S)
         except (OSError, _Broken) as broken:
-            out_of_memory = self.oom_kills() > kills
+            out_of_memory = self.oom_kills() > kills or self.died_of_memory()
             self.end()
             if not out_of_memory and self.isolated:
                 raise SandboxFault(f"the sandbox ended in the middle of a run: {broken}") from None

@@ -23,6 +23,7 @@ from kernelvault.sandbox import (
     SandboxResult,
     WarmJob,
     WarmSandbox,
+    cgroup,
     open_sandbox,
     seccomp,
 )
@@ -45,6 +46,7 @@ def as_user(action: Callable[[], T]) -> T:
             # Changing users hides /proc/self/* from us, which starting a program makes undone;
             # a user namespace cannot be set up meanwhile.
             _make_dumpable()
+            cgroup.version.cache_clear()
             answer: tuple[bool, Any] = (True, action())
         except BaseException as error:  # noqa: BLE001  (raised again on the other side)
             traceback.print_exc()
