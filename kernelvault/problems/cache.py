@@ -5,18 +5,17 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import math
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from kernelvault.hashing import sha256_bytes
+from kernelvault.problems.manifest import Manifest, StoredTensor, read_manifest
+from kernelvault.spec.strict import Malformed
 from kernelvault.spec.tensor import STORAGE, Tensor
 
 _INDEX = "index.json"
@@ -26,50 +25,35 @@ _MANIFEST = "manifest.json"
 class Entry:
     """An intact cache folder. Tensors are mapped, so that only what is looked at is read.
 
-    The manifest was written beside untrusted code: `check` it before its tensors are used.
+    The manifest was written beside untrusted code: raises Malformed when it is none, or when one of
+    its tensors is not there in its size.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_bytes())
+        self.manifest: Manifest = read_manifest((folder / _MANIFEST).read_bytes())
+        for tensor in self.manifest.tensors():
+            path = self._path(tensor)
+            if not path.is_file() or path.stat().st_size != tensor.bytes:
+                raise Malformed(f"{path.name} is missing or has not {tensor.bytes} bytes")
 
-    def check(self) -> None:
-        """Raises ValueError, KeyError or TypeError unless every tensor is there and well-formed."""
-        fixed = list(self.manifest["fixed"])
-        inputs, outputs = (len(self.manifest["signature"][k]) for k in ("inputs", "outputs"))
-        for workload in self.manifest["workloads"]:
-            if len(workload["users"]) + len(fixed) != inputs:
-                raise ValueError("a workload has not as many inputs as the signature")
-            if not len(workload["native"]) == len(workload["wide"]) == outputs:
-                raise ValueError("a workload has not as many outputs as the signature")
-            for entry in [*fixed, *workload["users"], *workload["native"], *workload["wide"]]:
-                self._check_tensor(entry)
+    def tensor(self, stored: StoredTensor) -> Tensor:
+        """A tensor of the manifest."""
+        storage = STORAGE[stored.dtype]
+        if not stored.bytes:
+            return Tensor(stored.dtype, np.zeros(stored.shape, storage))
+        count = stored.bytes // storage.itemsize
+        data = np.memmap(self._path(stored), dtype=storage, mode="r", shape=(count,))
+        return Tensor(stored.dtype, np.asarray(data).reshape(stored.shape))
 
-    def _check_tensor(self, entry: Mapping[str, Any]) -> None:
-        # A name that is no digest could lead out of the folder.
-        if not re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]):
-            raise ValueError(f"a tensor is called {entry['sha256']!r}")
-        needed = math.prod(entry["shape"]) * STORAGE[entry["dtype"]].itemsize
-        path = self.folder / f"{entry['sha256']}.bin"
-        if entry["bytes"] != needed or not path.is_file() or path.stat().st_size != needed:
-            raise ValueError(f"a tensor of shape {entry['shape']} has {entry['bytes']} bytes")
-
-    def tensor(self, entry: Mapping[str, Any]) -> Tensor:
-        """The tensor of a manifest entry."""
-        storage = STORAGE[entry["dtype"]]
-        shape = tuple(entry["shape"])
-        if not entry["bytes"]:
-            return Tensor(entry["dtype"], np.zeros(shape, storage))
-        path = self.folder / f"{entry['sha256']}.bin"
-        count = entry["bytes"] // storage.itemsize
-        data = np.memmap(path, dtype=storage, mode="r", shape=(count,))
-        return Tensor(entry["dtype"], np.asarray(data).reshape(shape))
+    def _path(self, stored: StoredTensor) -> Path:
+        return self.folder / f"{stored.sha256}.bin"
 
 
 def obtain(root: Path, key: str, make: Callable[[], Mapping[str, bytes]]) -> Entry:
     """The entry of `key`, made by `make` when it is missing or damaged.
 
-    Other processes wait for the one that makes it.
+    Other processes wait for the one that makes it. Raises Malformed for what `make` gave.
     """
     folder = root / key
     root.mkdir(parents=True, exist_ok=True)

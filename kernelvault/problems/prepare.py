@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelvault.errors import ProblemRejected
 from kernelvault.hashing import content_id
 from kernelvault.problems import cache
 from kernelvault.problems.classify import family, graph_group, operators
+from kernelvault.problems.manifest import Recorded
 from kernelvault.problems.source import ProblemSource
-from kernelvault.problems.worker import work, worker_digest
+from kernelvault.problems.worker import malformed, work, worker_digest
 from kernelvault.sandbox import Sandbox
 from kernelvault.settings import Settings
 from kernelvault.spec.graph import Graph
@@ -24,10 +24,9 @@ from kernelvault.spec.problem import (
     ScalarSpec,
     Signature,
     SymbolRange,
-    TensorSpec,
     problem_id,
 )
-from kernelvault.spec.rows import build
+from kernelvault.spec.strict import Malformed, printable
 from kernelvault.spec.tensor import Tensor
 from kernelvault.spec.workload import Workload, workload_id
 
@@ -60,24 +59,22 @@ class PreparedProblem:
 
     def arguments(self, workload: Workload) -> Arguments:
         """The arguments of a correctness workload; raises KeyError for any other."""
-        manifest = self.entry.manifest
-        users = [self.entry.tensor(item) for item in self._recorded(workload)["users"]]
-        fixed = [self.entry.tensor(item) for item in manifest["fixed"]]
+        users = [self.entry.tensor(item) for item in self._recorded(workload).users]
+        fixed = [self.entry.tensor(item) for item in self.entry.manifest.fixed]
         scalars = tuple(scalar.value for scalar in self.problem.signature.scalars)
         return Arguments((*users, *fixed), scalars)
 
     def expected(self, workload: Workload) -> Expected:
         """What a correctness workload must give; raises KeyError for any other."""
         recorded = self._recorded(workload)
-        native = tuple(self.entry.tensor(item) for item in recorded["native"])
-        wide = tuple(_wide(self.entry.tensor(item)) for item in recorded["wide"])
+        native = tuple(self.entry.tensor(item) for item in recorded.native)
+        wide = tuple(_wide(self.entry.tensor(item)) for item in recorded.wide)
         return Expected(native, wide)
 
-    def _recorded(self, workload: Workload) -> Mapping[str, Any]:
-        for known, recorded in zip(self.workloads, self.entry.manifest["workloads"], strict=True):
+    def _recorded(self, workload: Workload) -> Recorded:
+        for known, recorded in zip(self.workloads, self.entry.manifest.workloads, strict=True):
             if known.workload_id == workload.workload_id:
-                found: Mapping[str, Any] = recorded
-                return found
+                return recorded
         raise KeyError(workload.workload_id)
 
 
@@ -87,23 +84,26 @@ def prepare(source: ProblemSource, settings: Settings, sandbox: Sandbox) -> Prep
     Raises ProblemRejected when the file cannot serve; InfrastructureError for our own faults.
     """
     key = content_id("reference", [source.source, worker_digest()])
-    entry = cache.obtain(settings.cache / "reference", key, lambda: work(source, sandbox))
     try:
-        entry.check()
+        entry = cache.obtain(settings.cache / "reference", key, lambda: work(source, sandbox))
+    except Malformed as error:
+        raise malformed(source, f"a malformed description: {error}") from error
+    try:
         return _assemble(source, entry)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        # The file ran beside our worker and could have written a manifest of its own.
-        text = f"{source.name} gave a malformed description: {error}"
-        raise ProblemRejected("malformed", text, "keep out of the worker's files") from error
+        # The file ran beside our worker and could have written a graph that leads nowhere.
+        raise malformed(source, f"a malformed description: {printable(str(error))}") from error
 
 
 def _assemble(source: ProblemSource, entry: cache.Entry) -> PreparedProblem:
     known = entry.manifest
-    graph: Graph = build(Graph, known["graph"])
-    signature = _signature(known["signature"])
+    graph = known.graph
+    told = known.signature
+    scalars = tuple(ScalarSpec(*scalar) for scalar in told.scalars)
+    signature = Signature(told.inputs, scalars, told.outputs)
     users = [spec.dtype for spec in signature.inputs if spec.kind == "user"]
-    domain = Domain(tuple(SymbolRange(*symbol) for symbol in known["symbols"]), tuple(users))
-    identity = problem_id(source.source, signature, domain, known["mode"])
+    domain = Domain(tuple(SymbolRange(*symbol) for symbol in known.symbols), tuple(users))
+    identity = problem_id(source.source, signature, domain, known.mode)
     problem = Problem(
         problem_id=identity,
         name=source.name,
@@ -111,34 +111,32 @@ def _assemble(source: ProblemSource, entry: cache.Entry) -> PreparedProblem:
         source=source.source,
         signature=signature,
         domain=domain,
-        mode=known["mode"],
+        mode=known.mode,
         graph_group=graph_group(graph),
         operators=operators(graph),
-        reference_precision=known["reference_precision"],
+        reference_precision=known.reference_precision,
         provenance=source.provenance,
     )
     workloads = tuple(
         _workload(
-            identity, "correctness", item["case"], item["seed"],
-            [(user["shape"], user["dtype"]) for user in item["users"]],
+            identity, "correctness", item.case, item.seed,
+            [(user.shape, user.dtype) for user in item.users],
         )
-        for item in known["workloads"]
+        for item in known.workloads
     )  # fmt: skip
-    performance = _workload(identity, "performance", -1, 0, known["performance"])
+    performance = _workload(identity, "performance", -1, 0, known.performance)
     return PreparedProblem(problem, workloads, performance, graph, entry)
 
 
-def _signature(known: Mapping[str, Any]) -> Signature:
-    return Signature(
-        inputs=build(tuple[TensorSpec, ...], known["inputs"]),
-        scalars=tuple(ScalarSpec(*scalar) for scalar in known["scalars"]),
-        outputs=build(tuple[TensorSpec, ...], known["outputs"]),
-    )
-
-
-def _workload(identity: str, kind: str, case: int, seed: int, users: Any) -> Workload:
-    shapes = tuple(tuple(int(size) for size in shape) for shape, _ in users)
-    dtypes = tuple(str(dtype) for _, dtype in users)
+def _workload(
+    identity: str,
+    kind: str,
+    case: int,
+    seed: int,
+    users: Sequence[tuple[tuple[int, ...], str]],
+) -> Workload:
+    shapes = tuple(shape for shape, _ in users)
+    dtypes = tuple(dtype for _, dtype in users)
     made = workload_id(identity, kind, case, seed, shapes, dtypes)
     return Workload(made, identity, kind, case, seed, shapes, dtypes)
 

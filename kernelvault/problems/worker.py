@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import signal
 import sys
 from collections.abc import Mapping
@@ -12,9 +11,11 @@ from pathlib import Path
 
 from kernelvault.errors import InfrastructureError, ProblemRejected, ReferenceFault
 from kernelvault.hashing import content_id, sha256_bytes
+from kernelvault.problems.manifest import read_rejection
 from kernelvault.problems.source import ProblemSource
 from kernelvault.sandbox import Job, Limits, Sandbox, SandboxResult
 from kernelvault.sandbox.python import import_path, interpreter, python_mounts
+from kernelvault.spec.strict import Malformed, printable
 from kernelvault.spec.workload import GENERATOR
 
 MiB = 1 << 20
@@ -58,7 +59,7 @@ def work(source: ProblemSource, sandbox: Sandbox, limits: Limits = LIMITS) -> Ma
             "/in",
             "/out",
         ),
-        inputs={"problem.py": source.source.encode()},
+        inputs={"problem.py": source.source.encode("utf-8", "replace")},
         mounts=python_mounts((_CODE,)),
         env={"PYTHONPATH": import_path(), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
         limits=limits,
@@ -75,7 +76,7 @@ def _files(source: ProblemSource, result: SandboxResult, limits: Limits) -> Mapp
         raise ProblemRejected("too_large", text, "use smaller sizes in get_cases(kind)")
     if "rejected.json" in result.files:
         raise _rejection(source, result.files["rejected.json"])
-    log = result.log.decode(errors="replace").strip()
+    log = printable(result.log.decode(errors="replace").strip())
     if result.ended == "exited" and result.ok and "manifest.json" in result.files:
         return result.files
     if "No module named 'torch'" in log or "No module named 'numpy'" in log:
@@ -95,10 +96,14 @@ def _files(source: ProblemSource, result: SandboxResult, limits: Limits) -> Mapp
 
 def _rejection(source: ProblemSource, raw: bytes) -> ProblemRejected:
     try:
-        told = json.loads(raw)
-        cause = f"{source.name}: {told['cause']}"
-        return ProblemRejected(str(told["reason"]), cause, str(told["next_step"]))
-    except (ValueError, TypeError, KeyError) as error:
+        told = read_rejection(raw)
+    except Malformed as error:
         # The file runs beside our worker and can write what it likes.
-        text = f"{source.name} gave a malformed rejection: {error}"
-        return ProblemRejected("malformed", text, "keep out of the worker's files")
+        return malformed(source, f"a malformed rejection: {error}")
+    return ProblemRejected(told.reason, f"{source.name}: {told.cause}", told.next_step)
+
+
+def malformed(source: ProblemSource, what: str) -> ProblemRejected:
+    """The rejection of a file that put something of its own in the place of our worker's files."""
+    text = f"{source.name} gave {what}"
+    return ProblemRejected("malformed", text, "keep out of the worker's files")

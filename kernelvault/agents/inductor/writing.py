@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from kernelvault.agents.contract import ProblemView
 from kernelvault.agents.inductor.names import tensor_names
@@ -21,6 +21,7 @@ from kernelvault.sandbox import Limits, Sandbox, SandboxResult, Task, WarmJob
 from kernelvault.sandbox.python import import_path, interpreter, python_mounts
 from kernelvault.settings import Settings
 from kernelvault.spec.rows import plain
+from kernelvault.spec.strict import AtMost, Malformed, Text, loads, printable, record
 
 MiB = 1 << 20
 LIMITS = Limits(
@@ -39,8 +40,13 @@ _TOO_MUCH = ("timeout", "cpu_limit", "memory_limit", "output_limit")
 class Answer:
     """What the writer made of one variant: a source, or (None) the reason why there is none."""
 
-    source: str | None
-    reason: str = ""
+    source: Annotated[str, AtMost(MiB)] | None = None
+    reason: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    answers: tuple[Answer, ...]
 
 
 class Writer:
@@ -112,10 +118,20 @@ def _task(problem: ProblemView) -> dict[str, Any]:
 
 def _read(place: Path) -> tuple[Answer, ...] | None:
     try:
-        found = tuple(Answer(**entry) for entry in json.loads(place.read_bytes()))
-    except (OSError, ValueError, TypeError):
+        return read_answers(place.read_bytes())
+    except (OSError, Malformed):
         return None  # not there, or damaged: it is made again
-    return found if len(found) == len(VARIANTS) else None
+
+
+def read_answers(data: bytes) -> tuple[Answer, ...]:
+    """One answer for each of `VARIANTS`; raises Malformed.
+
+    The graph comes from a problem file, and so does what Inductor was led to write.
+    """
+    found = record(_Answers, {"answers": loads(data)}).answers
+    if len(found) != len(VARIANTS):
+        raise Malformed(f"there are {len(found)} answers, not {len(VARIANTS)}")
+    return found
 
 
 def _write(place: Path, found: tuple[Answer, ...]) -> None:
@@ -126,11 +142,14 @@ def _write(place: Path, found: tuple[Answer, ...]) -> None:
 
 
 def _answers(result: SandboxResult) -> tuple[Answer, ...]:
-    log = result.log.decode(errors="replace").strip()
+    log = printable(result.log.decode(errors="replace").strip())
     last = log.splitlines()[-1][:300] if log else "no message"
     if result.ok and "answers.json" in result.files:
-        entries = json.loads(result.files["answers.json"])
-        return tuple(Answer(entry.get("source"), entry.get("reason", "")) for entry in entries)
+        try:
+            return read_answers(result.files["answers.json"])
+        except Malformed as error:
+            reason = f"unsupported: the run left a malformed report: {error}"
+            return tuple(Answer(None, reason) for _ in VARIANTS)
     if result.ended in _TOO_MUCH:
         reason = f"unsupported: Inductor takes too much ({result.ended})"
     elif "Traceback" in log and "ModuleNotFoundError" not in last:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kernelvault.errors import ToolchainMissing
+from kernelvault.execution.cpu.outside import forbidden
 from kernelvault.execution.cpu.thunks import transform
 from kernelvault.hashing import content_id, sha256_bytes
 from kernelvault.sandbox.contract import Job, Limits, MiB, Mount, Sandbox
@@ -57,12 +58,16 @@ class HostCompiler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DeviceLibrary:
-    """The device half as a shared object, or the log of a compiler that refused it."""
+    """The device half as a shared object, or the log of a compiler that refused it.
+
+    `refused` says what in it no GPU code object can hold.
+    """
 
     library: bytes | None
     log: str
     cpu_s: float
     ended: str
+    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,10 @@ class Emulator:
             log = parsed.log.decode(errors="replace")
             return DeviceLibrary(None, log, parsed.cpu_s, parsed.ended)
         try:
-            ir = transform(parsed.files["device.ll"].decode("utf-8"))
+            made = parsed.files["device.ll"].decode("utf-8")
+            if asked := forbidden(made):
+                return DeviceLibrary(None, "", parsed.cpu_s, parsed.ended, f"it {asked[0]}")
+            ir = transform(made)
         except ValueError as error:  # of the decoder, too: no text that a front end writes
             return DeviceLibrary(None, f"its IR: {error}", parsed.cpu_s, parsed.ended)
         clang, lld = self.compiler.clang, self.compiler.lld

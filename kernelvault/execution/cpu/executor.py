@@ -83,7 +83,10 @@ class HipCpuExecutor:
 
 
 def _build_fault(device: DeviceLibrary) -> Fault:
-    """Both targets compiled but the emulator's pass did not: something it does not cover."""
+    """Both targets compiled but the emulator's pass did not: something it does not cover, or
+    something that only it would be asked for."""
+    if device.refused:
+        return Fault("build_failed", f"the device code is not for a GPU: {device.refused}")
     if device.ended not in ("exited", "signalled"):
         return Fault("build_failed", f"the emulator's compiler was stopped: {device.ended}")
     first = re.search(r"candidate\.hip:(\d+):\d+: error: (.{0,300})", device.log)
