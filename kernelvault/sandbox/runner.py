@@ -42,6 +42,7 @@ CLEAN, SPOILED = b"\0\0\0\0", b"\xff\xff\xff\xff"
 MAX_FILES = 256
 _POLL_S = 0.05
 _UIDS = 1000
+_CAPABILITY_VERSION_3 = 0x20080522
 _CHUNK = 1 << 16
 _CANNOT_EXECUTE = 127
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -168,7 +169,15 @@ def _drop_rights(number: int, config: dict[str, Any]) -> None:
         os.setgroups(config["groups"])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
+        _clear_capabilities()
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _clear_capabilities() -> None:
+    """Changing the uid leaves the inheritable ones, which a program with file rights would get."""
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    if _libc.capset(header, (ctypes.c_uint32 * 6)()):
+        raise OSError(ctypes.get_errno(), "capabilities cannot be cleared")
 
 
 def _wait(child: int, task: dict[str, Any], config: dict[str, Any]) -> str | None:
@@ -256,6 +265,7 @@ def _end_all(child: int) -> int:
 
 def _answer(header: dict[str, Any], answers: int, folder: str, max_bytes: int) -> None:
     """Send the header and a tar of `folder`; too much to send is told in the header."""
+    _make_readable(folder)
     entries = sorted(os.scandir(folder), key=lambda e: e.name)[: MAX_FILES + 1]
     sizes = [e.stat(follow_symlinks=False) for e in entries]
     if sum(s.st_size for s in sizes if stat.S_ISREG(s.st_mode)) > max_bytes:
@@ -278,6 +288,16 @@ def _answer(header: dict[str, Any], answers: int, folder: str, max_bytes: int) -
                 handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 with os.fdopen(handle, "rb") as file:
                     archive.addfile(info, file)
+
+
+def _make_readable(folder: str) -> None:
+    """Undo what a task with our uid may have done to the modes of its files."""
+    with contextlib.suppress(PermissionError):  # another's, which only root can read anyway
+        Path(folder).chmod(0o1777)
+    for entry in os.scandir(folder):
+        if entry.is_file(follow_symlinks=False):
+            with contextlib.suppress(PermissionError):
+                Path(entry.path).chmod(0o600)
 
 
 class _Frames:

@@ -4,7 +4,8 @@
 BPF program that libseccomp compiles. What is denied: other processes' memory, kernel modules and
 keys, mounts and namespaces, clocks, `io_uring`, `bpf`, `userfaultfd`, performance counters, files
 by handle, objects that outlive their process (System V, message queues) or hide memory (memfd),
-typing into a terminal, sockets that reach the kernel (netlink, packet, vsock, crypto). The `clone3`
+typing into a terminal. Sockets of every kind, too: none leads anywhere here, and their buffers are
+memory of the kernel's that shows in no process. The `clone3`
 call is said not to exist, since its flags cannot be seen; C libraries then use `clone`.
 """
 
