@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import tarfile
 
-MAX_FILES = 256
+from kernelvault.sandbox.inside.answering import MAX_FILES
+
 MAX_NAME = 100
 
 

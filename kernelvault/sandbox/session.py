@@ -15,8 +15,8 @@ from typing import Any
 from kernelvault.errors import SandboxFault
 from kernelvault.sandbox.archive import read_archive
 from kernelvault.sandbox.contract import Limits, SandboxResult
+from kernelvault.sandbox.inside.answering import CLEAN, SPOILED, STOP
 from kernelvault.sandbox.link import Link
-from kernelvault.sandbox.runner import CLEAN, SPOILED, STOP
 
 _ANSWER_GRACE_S = 10.0
 _MAX_HEADER = 4096

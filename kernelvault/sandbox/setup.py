@@ -12,14 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kernelvault.sandbox import runner
 from kernelvault.sandbox.contract import Device, Job, Limits, Mount, Profile, WarmJob
 from kernelvault.sandbox.owner import identity
 from kernelvault.sandbox.session import Session
 
 PREFIX = "kernelvault-sandbox-"
-RUNNER = Path(runner.__file__)
-RUNNER_INSIDE = Path("/opt/kernelvault/runner.py")
+RUNNER = Path(__file__).parent / "inside"
+RUNNER_INSIDE = Path("/opt/kernelvault/runner")
 ENV = {
     "PATH": "/usr/bin:/bin",
     "HOME": "/tmp",
@@ -95,7 +94,7 @@ def runner_mounts() -> tuple[Mount, ...]:
 def runner_command(
     setup: Setup,
     python: str,
-    script: Path,
+    runner: Path,
     folders: tuple[str, ...],
     *,
     alone: bool,
@@ -104,7 +103,7 @@ def runner_command(
     memory: int | None = None,
     oom: str | None = None,
 ) -> list[str]:
-    """The command of the first process inside; see `runner.main` for the meaning of its options."""
+    """The command of the first process inside; `main` of `inside/__main__.py` says what its options mean."""
     config = {
         "preload": setup.preload,
         "alone": alone,
@@ -116,7 +115,7 @@ def runner_command(
     }
     # A preloaded module needs its packages, by PYTHONPATH or those of its interpreter.
     flags = ("-P", "-s") if setup.preload else ("-I", "-S", "-B")
-    return [str(setup.python or python), *flags, str(script), json.dumps(config)]
+    return [str(setup.python or python), *flags, str(runner), json.dumps(config)]
 
 
 def rlimits(limits: Limits, data_bytes: int | None) -> dict[str, int]:

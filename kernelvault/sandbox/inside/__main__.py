@@ -1,7 +1,7 @@
 """The one program of ours inside every sandbox: starts tasks, stops them, sends what they wrote.
 
-Runs by path with the standard library only, as the first process of the sandbox. A task is one line
-of JSON on stdin. Its log is our stderr, followed by a mark that was made after its last process had
+Runs as a folder with the standard library only, as the first process of the sandbox. A task is one
+line of JSON on stdin. Its log is our stderr, followed by a mark that was made after its last process had
 died, so that no task can know it. The answer on stdout is one line of JSON and, in frames, a tar of
 the output folder. End of file on stdin, at any moment, ends this process and so the sandbox.
 
@@ -21,25 +21,23 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
-import stat
 import sys
-import tarfile
 import threading
 import time
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from kernelvault.sandbox.inside import answering
+else:
+    import answering  # it lies beside this file, in a sandbox too
 
 PR_SET_DUMPABLE = 4
 PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
-STOP = b"stop\n"
-# What follows the last frame: whether another task may follow.
-CLEAN, SPOILED = b"\0\0\0\0", b"\xff\xff\xff\xff"
-MAX_FILES = 256
 _POLL_S = 0.05
 _UIDS = 1000
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -66,14 +64,14 @@ def main(config: dict[str, Any]) -> None:
             module = importlib.import_module(config["preload"])
             if prepare := getattr(module, "preload", None):
                 prepare()
-    _in_fork(lambda: _wipe(config["folders"]))
+    _in_fork(lambda: answering.wipe(config["folders"]))
     gc.collect()
     gc.freeze()  # a task's collector need not touch, and so copy, what it shares with us
     os.write(answers, b"ready\n")
     served = 0
     while True:
         line = _read_line()
-        if line == STOP:
+        if line == answering.STOP:
             continue  # meant for a task that had just ended
         served += 1
         _serve(json.loads(line), served, config, answers)
@@ -104,13 +102,14 @@ def _serve(task: dict[str, Any], number: int, config: dict[str, Any], answers: i
         why = "memory_limit"
     mark = os.urandom(16).hex()
     os.set_blocking(2, True)  # a task shares this pipe and may have set it to what it liked
-    _write(2, mark.encode())
+    answering.write(2, mark.encode())
     header = {"code": os.waitstatus_to_exitcode(status), "why": why, "cpu_s": cpu_s, "mark": mark}
-    if not _in_fork(lambda: _answer(header, answers, config["folders"][0], task["out_bytes"])):
+    out, most = config["folders"][0], task["out_bytes"]
+    if not _in_fork(lambda: answering.answer(header, answers, out, most)):
         _leave()
     # Where something cannot be removed, no other task may come.
-    clean = bool(task.get("last")) or _in_fork(lambda: _wipe(config["folders"]))
-    _write(answers, CLEAN if clean else SPOILED)
+    clean = bool(task.get("last")) or _in_fork(lambda: answering.wipe(config["folders"]))
+    answering.write(answers, answering.CLEAN if clean else answering.SPOILED)
     if not clean:
         _leave()
 
@@ -263,60 +262,6 @@ def _end_all(child: int) -> int:
             status = ended
 
 
-def _answer(header: dict[str, Any], answers: int, folder: str, max_bytes: int) -> None:
-    """Send the header and a tar of `folder`; too much to send is told in the header."""
-    _make_readable(folder)
-    entries = sorted(os.scandir(folder), key=lambda e: e.name)[: MAX_FILES + 1]
-    sizes = [e.stat(follow_symlinks=False) for e in entries]
-    if sum(s.st_size for s in sizes if stat.S_ISREG(s.st_mode)) > max_bytes:
-        header["why"] = header["why"] or "output_limit"
-    _write(answers, json.dumps(header).encode() + b"\n")
-    if header["why"] is None:
-        frames: Any = _Frames(answers)
-        with tarfile.open(fileobj=frames, mode="w|") as archive:
-            for entry in entries:
-                info = archive.gettarinfo(entry.path, entry.name)
-                if info is None or not info.isreg():
-                    # The receiver refuses what is no plain file, and says so in the result.
-                    odd = tarfile.TarInfo(entry.name)
-                    odd.type = tarfile.SYMTYPE
-                    archive.addfile(odd)
-                    continue
-                # A second link to a file of the same folder is a file like the first.
-                info.type, info.linkname = tarfile.REGTYPE, ""
-                info.size = entry.stat(follow_symlinks=False).st_size
-                handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-                with os.fdopen(handle, "rb") as file:
-                    archive.addfile(info, file)
-
-
-def _make_readable(folder: str) -> None:
-    """Undo what a task with our uid may have done to the modes of its files."""
-    with contextlib.suppress(PermissionError):  # another's, which only root can read anyway
-        Path(folder).chmod(0o1777)
-    for entry in os.scandir(folder):
-        if entry.is_file(follow_symlinks=False):
-            with contextlib.suppress(PermissionError):
-                Path(entry.path).chmod(0o600)
-
-
-class _Frames:
-    """What a tar is written to: each piece behind its length in four bytes."""
-
-    def __init__(self, answers: int) -> None:
-        self._answers = answers
-
-    def write(self, data: bytes) -> int:
-        _write(self._answers, len(data).to_bytes(4, "big") + data)
-        return len(data)
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
 def _in_fork(action: Any) -> bool:
     """Do it in a fork, so that what it reads never enters this process; whether it went well.
 
@@ -338,26 +283,6 @@ def _in_fork(action: Any) -> bool:
         _leave()
     os.close(handle)
     return os.waitpid(pid, 0)[1] == 0
-
-
-def _wipe(folders: list[str]) -> None:
-    """Empty the folders; raises OSError when something cannot be removed."""
-    for folder in folders:
-        for entry in os.scandir(folder):
-            if entry.is_dir(follow_symlinks=False):
-                _open_up(entry.path)
-                shutil.rmtree(entry.path)
-            else:
-                Path(entry.path).unlink()
-
-
-def _open_up(folder: str) -> None:
-    """Give ourselves the right to look into `folder` and all below, and to remove it."""
-    todo = [folder]
-    while todo:
-        path = todo.pop()
-        Path(path).chmod(0o700)
-        todo += [e.path for e in os.scandir(path) if e.is_dir(follow_symlinks=False)]
 
 
 def _oom_kills(counter: str | None) -> int:

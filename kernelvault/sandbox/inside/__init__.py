@@ -1,0 +1,1 @@
+"""What runs beside the task in a sandbox: a folder that Python runs as a program."""
