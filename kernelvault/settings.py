@@ -25,7 +25,8 @@ class Settings:
 
     corpus, releases: folders of the live corpus and of releases.
     cache: compiled helpers, headers and reference results; safe to delete at any time.
-    sandbox: `bubblewrap`, or `subprocess` (no isolation: labelled in every verification).
+    sandbox: `auto` (bubblewrap, or docker where only that works), `bubblewrap`, `docker`, or, with
+        no isolation and labelled so in every verification, `subprocess` and `disposable-host`.
     targets: architectures every candidate is compiled for.
     languages: what agents write kernels in.
     attempts: most attempts of an agent on a problem (0: the agent's own number).
@@ -36,7 +37,7 @@ class Settings:
     corpus: Path = Path("corpus")
     releases: Path = Path("releases")
     cache: Path = Path("~/.cache/kernelvault")
-    sandbox: str = "bubblewrap"
+    sandbox: str = "auto"
     preset: str = "basic"
     targets: tuple[str, ...] = ("gfx942", "gfx950")
     languages: tuple[str, ...] = ("hip", "triton")

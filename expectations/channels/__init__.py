@@ -17,11 +17,12 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """The policy of a release: required verdicts and the tiers they may come from."""
+    """The policy of a release: required verdicts, and the tiers and sandboxes they come from."""
 
     name: str
     description: str
     tiers: tuple[str, ...]
+    sandboxes: tuple[str, ...]
     required: tuple[Requirement, ...]
 
 
@@ -37,4 +38,10 @@ def load_channel(name: str) -> Channel:
         raise KeyError(f"no channel {name!r}; known: {', '.join(channel_names())}")
     data = tomllib.loads((files(__package__) / f"{name}.toml").read_text(encoding="utf-8"))
     required = [Requirement(r["gate"], target) for r in data["required"] for target in r["targets"]]
-    return Channel(data["name"], data["description"], tuple(data["tiers"]), tuple(required))
+    return Channel(
+        data["name"],
+        data["description"],
+        tuple(data["tiers"]),
+        tuple(data["sandboxes"]),
+        tuple(required),
+    )

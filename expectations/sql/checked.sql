@@ -19,8 +19,7 @@ CROSS JOIN channel_requirements AS r
 LEFT JOIN (
     SELECT d.*
     FROM verdicts AS d
-    SEMI JOIN latest_verifications AS l ON d.verification_id = l.verification_id
-    SEMI JOIN channel_tiers AS t ON d.tier = t.tier
+    SEMI JOIN admitted_verifications AS a ON d.verification_id = a.verification_id
 ) AS v
     ON s.candidate_id = v.candidate_id
     AND s.preset = v.preset

@@ -12,6 +12,7 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 import typer
+from rich.text import Text
 
 from kernelvault.cli import options
 from kernelvault.cli.faults import reported
@@ -56,6 +57,9 @@ def doctor(
         console.print(table(("part", "state", "found", "how to get it"), rows))
         gpu = next(part for part in parts if part.name == "AMD GPU")
         tiers = "emulated, hardware" if gpu.present else "emulated (no latency without a GPU)"
+        limits = _limits(chosen)
+        if limits:
+            console.print(table(("limit of the sandbox", "level", "how"), limits))
         console.print(f"tiers available here: {tiers}")
         if any(part.state == "missing" for part in parts):
             raise typer.Exit(KernelVaultError.exit_code)
@@ -102,15 +106,21 @@ def _compiler(settings: Settings) -> str:
 
 
 def _sandbox(settings: Settings) -> str:
+    from kernelvault.sandbox import UNISOLATED, open_sandbox
+
+    name = open_sandbox(settings.sandbox).name
+    return f"{name}: no isolation, preview releases only" if name in UNISOLATED else name
+
+
+def _limits(settings: Settings) -> list[tuple[str, Text, str]]:
+    """How well each limit holds here: enforced, soft or absent. None where no sandbox starts."""
     from kernelvault.sandbox import open_sandbox
 
-    able = open_sandbox(settings.sandbox).capabilities()
-    facts = {
-        "isolated": able.isolated,
-        "no network": able.network_off,
-        "hard memory limit": able.hard_memory_limit,
-    }
-    return ", ".join(name if is_so else f"NOT {name}" for name, is_so in facts.items())
+    try:
+        able = open_sandbox(settings.sandbox).capabilities()
+    except KernelVaultError:
+        return []  # the table of parts says why
+    return [(g.limit, outcome(g.level), g.how) for g in able.guarantees]
 
 
 def _disk(settings: Settings) -> Part:

@@ -17,7 +17,10 @@ Corpus = Annotated[Path | None, typer.Option("--corpus", help="Folder of the cor
 Releases = Annotated[Path | None, typer.Option("--releases", help="Folder of the releases")]
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder of the cache")]
 Sandbox = Annotated[
-    str | None, typer.Option("--sandbox", help="bubblewrap, or subprocess (no isolation)")
+    str | None,
+    typer.Option(
+        "--sandbox", help="auto, bubblewrap, docker; without isolation: subprocess, disposable-host"
+    ),
 ]
 Targets = Annotated[
     str | None, typer.Option("--target", help="Architectures, comma-separated: gfx942,gfx950")

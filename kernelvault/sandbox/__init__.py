@@ -36,7 +36,6 @@ __all__ = [
     "Task",
     "WarmJob",
     "WarmSandbox",
-    "default_sandbox",
     "open_sandbox",
 ]
 
@@ -50,7 +49,21 @@ def _docker() -> Sandbox:
     return Docker()
 
 
+def _auto() -> Sandbox:
+    """Bubblewrap, or docker where bubblewrap does not work and our image is present."""
+    try:
+        return Bubblewrap()
+    except SandboxUnavailable as unavailable:
+        from kernelvault.sandbox.docker_engine import image_present
+
+        if not image_present():
+            raise
+        _log.warning("docker instead of bubblewrap: %s", unavailable.cause)
+        return _docker()
+
+
 BACKENDS: dict[str, Callable[[], Sandbox]] = {
+    "auto": _auto,
     "bubblewrap": Bubblewrap,
     "docker": _docker,
     "subprocess": PlainSubprocess,
@@ -72,20 +85,3 @@ def open_sandbox(name: str) -> Sandbox:
         known = ", ".join(BACKENDS)
         raise ConfigError(f"no sandbox {name!r}", f"choose from {known}") from None
     return backend()
-
-
-def default_sandbox() -> str:
-    """The name of the isolating backend to use here: bubblewrap, or docker where only that works.
-
-    Raises SandboxUnavailable, naming what to do, when neither does.
-    """
-    try:
-        Bubblewrap()
-    except SandboxUnavailable as unavailable:
-        from kernelvault.sandbox.docker_engine import image_present
-
-        if not image_present():
-            raise
-        _log.warning("docker instead of bubblewrap: %s", unavailable.cause)
-        return "docker"
-    return "bubblewrap"

@@ -59,8 +59,10 @@ class Bubblewrap:
     name = "bubblewrap"
 
     def __init__(self) -> None:
-        if shutil.which("bwrap") is None:
+        program = shutil.which("bwrap")
+        if program is None:
             raise SandboxUnavailable("bubblewrap (bwrap) is not installed", INSTALL)
+        self._bwrap = program
         reap()
         self._root = os.geteuid() == 0
         self._cgroup = cgroup.version()
@@ -145,11 +147,11 @@ class Bubblewrap:
                 program.write(seccomp.program(setup.profile))
                 for file in (options, program):
                     file.seek(0)
-                command = ["bwrap", "--args", str(options.fileno()), "--", *command]
+                command = [self._bwrap, "--args", str(options.fileno()), "--", *command]
                 if group is not None:
                     command = ["/bin/sh", "-c", group.join_script() + 'exec "$@"', "sh", *command]
-                env = {"PATH": os.environ.get("PATH", os.defpath)}
-                link = ProcessLink(command, env, (options.fileno(), program.fileno()))
+                # Nothing of the caller's environment: it may hold keys.
+                link = ProcessLink(command, {}, (options.fileno(), program.fileno()))
             undo.pop_all()
         if group is None:
             return Session(link, Place(folder))

@@ -103,7 +103,7 @@ def runner_command(
     memory: int | None = None,
     oom: str | None = None,
 ) -> list[str]:
-    """The command of the first process inside; `main` of `inside/__main__.py` says what its options mean."""
+    """The command of the first process inside; `inside/__main__.py` says what its options mean."""
     config = {
         "preload": setup.preload,
         "alone": alone,

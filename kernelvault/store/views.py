@@ -14,12 +14,13 @@ from kernelvault.store.delta import DeltaStore, damaged
 from kernelvault.store.functions import register_functions
 from schemas import TABLES
 
-_VIEWS = ("verdicts", "latest_verifications", "samples", "sample_targets")
+_VIEWS = ("verdicts", "latest_verifications", "admitted_verifications", "samples", "sample_targets")
 
 
 def connect(store: DeltaStore, channel: str = "preview") -> duckdb.DuckDBPyConnection:
     """An in-memory database with views `problems`, `workloads`, `candidates`, `attempts`,
-    `verifications`, `rejects`, `verdicts`, `latest_verifications`, `samples`, `sample_targets`.
+    `verifications`, `rejects`, `verdicts`, `latest_verifications`, `admitted_verifications`,
+    `samples`, `sample_targets`.
 
     `samples` holds what passed every gate that `channel` requires.
     """
@@ -37,6 +38,9 @@ def define_views(connection: duckdb.DuckDBPyConnection, channel: str) -> None:
     connection.execute("CREATE TABLE channel_tiers (tier TEXT)")
     connection.execute("CREATE TABLE channel_requirements (gate TEXT, target TEXT)")
     connection.executemany("INSERT INTO channel_tiers VALUES (?)", [[t] for t in policy.tiers])
+    connection.execute("CREATE TABLE channel_sandboxes (sandbox TEXT)")
+    sandboxes = [[s] for s in policy.sandboxes]
+    connection.executemany("INSERT INTO channel_sandboxes VALUES (?)", sandboxes)
     required = [[r.gate, r.target] for r in policy.required]
     connection.executemany("INSERT INTO channel_requirements VALUES (?, ?)", required)
     for view in _VIEWS:

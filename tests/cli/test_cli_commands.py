@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -64,7 +65,7 @@ def test_dry_run_shows_the_plan_and_touches_nothing(cli, tmp_path: Path) -> None
     ("words", "code", "said"),
     [
         (("run", "--problems", "no_such", "--dry-run"), 2, "problems list"),
-        (("run", "--sandbox", "chroot", "--dry-run"), 2, "choose from bubblewrap"),
+        (("run", "--sandbox", "chroot", "--dry-run"), 2, "choose from auto, bubblewrap"),
         (("run", "--limit", "0"), 2, "--limit"),
         (("run", "--config", "absent.toml"), 2, "check --config"),
         (("problems", "show", "no_such"), 2, "problems list"),
@@ -95,6 +96,11 @@ def test_json_errors_are_one_record_on_stdout(cli) -> None:
 def test_doctor_names_what_is_missing_and_how_to_get_it(cli, tmp_path: Path) -> None:
     shown = cli("doctor")
     assert "tiers available here: emulated" in shown.stdout
+    limits = {line.split("  ")[0]: line for line in shown.stdout.splitlines() if "enforced" in line}
+    assert {"network", "wall time", "memory"} <= set(limits)
+    plain = cli("doctor", "--sandbox", "subprocess").stdout
+    assert "no isolation, preview releases only" in plain
+    assert re.search(r"network +absent", plain)
     broken = cli("doctor", ROCM_PATH=str(tmp_path))
     assert broken.returncode == 3
     assert "missing" in broken.stdout and "ROCM_PATH" in broken.stdout

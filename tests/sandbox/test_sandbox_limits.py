@@ -174,7 +174,7 @@ def _alive(mark: str) -> bool:
 
 
 def test_unknown_backends_are_named() -> None:
-    with pytest.raises(ConfigError, match="bubblewrap, docker, subprocess, disposable-host"):
+    with pytest.raises(ConfigError, match="auto, bubblewrap, docker, subprocess, disposable-host"):
         open_sandbox("nosuch")
 
 

@@ -117,10 +117,24 @@ def test_a_preload_that_fails_is_our_fault() -> None:
 
 
 def test_closing_leaves_no_process() -> None:
+    before = processes_below(os.getpid())
     made = open_sandbox("bubblewrap").warm(job())
     assert made.run(Task("warm_tasks:say", ("x",))).ok
+    assert processes_below(os.getpid()) - before
     made.close()
-    time.sleep(0.2)
-    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    mine = [line for line in listing.stdout.splitlines() if "zygote.py warm_tasks 1" in line]
-    assert mine == []
+    deadline = time.monotonic() + 1
+    while processes_below(os.getpid()) - before and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert processes_below(os.getpid()) - before == set()
+
+
+def processes_below(pid: int) -> set[int]:
+    """The descendants of a process that run a sandbox of these tasks' module."""
+    listing = subprocess.run(
+        ["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True
+    )
+    rows = [line.split(None, 2) for line in listing.stdout.splitlines()[1:]]
+    below = {pid}
+    while more := {int(own) for own, parent, _ in rows if int(parent) in below} - below:
+        below |= more
+    return {int(own) for own, _, args in rows if int(own) in below and "warm_tasks" in args}

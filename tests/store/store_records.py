@@ -75,17 +75,24 @@ def attempt(of: Problem, made: Candidate, turn: int) -> Attempt:
 
 
 def verification(
-    made: Candidate, target: str, *, mismatches: int = 0, toolchain: str = "t1", age: int = 0
+    made: Candidate,
+    target: str,
+    *,
+    mismatches: int = 0,
+    toolchain: str = "t1",
+    age: int = 0,
+    tier: str = "emulated",
+    sandbox: str = "bubblewrap",
 ) -> Verification:
     gates = ("correctness",) if target == "wave64" else ("static", "compile")
     verdicts = tuple(_verdict(gate, mismatches) for gate in gates)
     kernels = () if target == "wave64" else (_usage("k", 24), _usage("l", 40))
-    identity = verification_id(made.candidate_id, target, "emulated", BASIC.digest, "g1", toolchain)
+    identity = verification_id(made.candidate_id, target, tier, BASIC.digest, "g1", toolchain)
     return Verification(
-        identity, made.candidate_id, made.problem_id, target, "emulated", "basic", BASIC.digest,
+        identity, made.candidate_id, made.problem_id, target, tier, "basic", BASIC.digest,
         "g1", toolchain, all(v.outcome == "passed" for v in verdicts), verdicts, kernels,
         None if target == "wave64" else sha256_bytes(target.encode()), None, None,
-        {"sandbox": "bubblewrap"}, "host", START - timedelta(days=age), 0.25,
+        {"sandbox": sandbox}, "host", START - timedelta(days=age), 0.25,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import pytest
 import store_records as make
 
 from kernelvault.errors import StoreFault, UsageError
+from kernelvault.sandbox import UNISOLATED
 from kernelvault.spec.rows import to_row
 from kernelvault.store import Corpus
 from kernelvault.store.query import encode, run_query
@@ -77,6 +78,27 @@ def test_samples_are_what_passed_everything(tmp_path: Path) -> None:
         assert connection.sql("SELECT count(*) FROM sample_targets").fetchall() == [(2,)]
     with corpus.connection("amd") as connection:
         assert connection.sql("SELECT count(*) FROM samples").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("channel", "admitted"),
+    [
+        ("amd", ["bubblewrap", "docker"]),
+        ("preview", ["bubblewrap", "disposable-host", "docker", "subprocess"]),
+    ],
+)
+def test_without_isolation_only_preview_admits(
+    tmp_path: Path, channel: str, admitted: list[str]
+) -> None:
+    corpus = Corpus(tmp_path)
+    for number, sandbox in enumerate((*UNISOLATED, "bubblewrap", "docker", "none")):
+        made = make.candidate(make.problem(0), number)
+        judged = make.verification(made, "gfx942", tier="hardware", sandbox=sandbox)
+        corpus.spool(sandbox, {"verifications": [to_row(judged)]})
+    corpus.commit()
+    query = "SELECT json_extract_string(environment, '$.sandbox') FROM admitted_verifications"
+    with corpus.connection(channel) as connection:
+        assert sorted(name for (name,) in connection.sql(query).fetchall()) == admitted
 
 
 def test_the_newest_verification_counts(tmp_path: Path) -> None:

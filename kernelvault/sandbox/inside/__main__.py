@@ -1,9 +1,10 @@
 """The one program of ours inside every sandbox: starts tasks, stops them, sends what they wrote.
 
 Runs as a folder with the standard library only, as the first process of the sandbox. A task is one
-line of JSON on stdin. Its log is our stderr, followed by a mark that was made after its last process had
-died, so that no task can know it. The answer on stdout is one line of JSON and, in frames, a tar of
-the output folder. End of file on stdin, at any moment, ends this process and so the sandbox.
+line of JSON on stdin. Its log is our stderr, followed by a mark that was made after its last
+process had died, so that no task can know it. The answer on stdout is one line of JSON and, in
+frames, a tar of the output folder. End of file on stdin, at any moment, ends this process and so
+the sandbox.
 
 What keeps this process out of a task's reach: it is the init of the pid namespace, which no signal
 from inside can kill; it cannot be traced and its memory and descriptors cannot be opened; as root,

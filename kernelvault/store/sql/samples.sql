@@ -1,12 +1,8 @@
 -- One row a candidate that passed every gate the channel requires, on every target it requires.
 CREATE VIEW samples AS
-WITH admitted AS (
-    SELECT * FROM latest_verifications WHERE tier IN (SELECT tier FROM channel_tiers)
-),
-
-passed AS (
+WITH passed AS (
     SELECT DISTINCT v.candidate_id, v.preset, v.target, u.verdict.gate AS gate
-    FROM admitted AS v, UNNEST(v.verdicts) AS u (verdict)
+    FROM admitted_verifications AS v, UNNEST(v.verdicts) AS u (verdict)
     WHERE u.verdict.outcome = 'passed'
 ),
 
@@ -31,7 +27,7 @@ usage AS (
         max(u.kernel.vgpr_spills + u.kernel.sgpr_spills) AS spills,
         min(u.kernel.occupancy) AS occupancy,
         max(u.kernel.mfma) AS mfma
-    FROM admitted AS v, UNNEST(v.kernels) AS u (kernel)
+    FROM admitted_verifications AS v, UNNEST(v.kernels) AS u (kernel)
     GROUP BY ALL
 ),
 
@@ -45,7 +41,7 @@ summary AS (
         max(code_object_sha256) FILTER (target = 'gfx942') AS code_object_sha256,
         min(latency_ms) AS latency_ms,
         max(speedup) AS speedup
-    FROM admitted
+    FROM admitted_verifications
     GROUP BY ALL
 ),
 
