@@ -37,8 +37,10 @@ class Engine:
             argv = tuple(_moved(argument, moved) for argument in job.argv)
             order = order_of(replace(job, argv=argv), self._data_bytes(job.limits.memory_bytes))
             result = session.run(order, job.limits)
-        finally:
+        except BaseException:
             session.end()
+            raise
+        self._pool.retire(session)
         return replace(result, wall_s=time.monotonic() - began)
 
     def warm(self, job: WarmJob) -> Warm:

