@@ -8,6 +8,8 @@ import tarfile
 from kernelvault.sandbox.inside.answering import MAX_FILES
 
 MAX_NAME = 100
+# What `tarfile` raises on odd bytes; it recurses into headers that follow headers.
+_DAMAGES = (tarfile.TarError, ValueError, OSError, EOFError, OverflowError, RecursionError)
 
 
 def read_archive(data: bytes, max_bytes: int) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -17,6 +19,8 @@ def read_archive(data: bytes, max_bytes: int) -> tuple[dict[str, bytes], tuple[s
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for entry in archive:
+                if entry.size < 0:
+                    raise ValueError("an entry of negative size leads back to itself")
                 name = entry.name.removeprefix("./")
                 if entry.isdir() and name in ("", "."):
                     continue
@@ -26,7 +30,7 @@ def read_archive(data: bytes, max_bytes: int) -> tuple[dict[str, bytes], tuple[s
                 stream = archive.extractfile(entry)
                 if stream is not None:
                     files[name] = stream.read()
-    except (tarfile.TarError, ValueError, OSError, EOFError, OverflowError) as error:
+    except _DAMAGES as error:
         notes.append(f"the result archive is damaged: {error}")
     return files, tuple(notes)
 

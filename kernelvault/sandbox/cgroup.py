@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import signal
 import time
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from kernelvault.sandbox.owner import identity
 
 ROOT = Path("/sys/fs/cgroup")
 NAME = "kernelvault"
+_OOM_KILLS = re.compile(rb"^oom_kill (\d{1,18})$", re.MULTILINE)
 _counter = itertools.count()
 
 
@@ -36,10 +38,10 @@ class Cgroup:
     def oom_kills(self) -> int:
         """How often the kernel killed something in the group for exceeding its memory."""
         try:
-            lines = self.counter.read_text().splitlines()
+            found = _OOM_KILLS.search(self.counter.read_bytes())
         except OSError:
             return 0
-        return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+        return int(found[1]) if found else 0
 
     def close(self) -> None:
         """Remove the group, and kill what is still in it."""
@@ -61,7 +63,8 @@ def remove(folder: Path) -> bool:
         except OSError:
             with contextlib.suppress(OSError, ValueError):
                 for pid in (folder / "cgroup.procs").read_text().split():
-                    os.kill(int(pid), signal.SIGKILL)
+                    if int(pid) > 0:  # 0 stands for a process that we cannot see, and kills us
+                        os.kill(int(pid), signal.SIGKILL)
             time.sleep(0.02)
     return False
 
@@ -108,7 +111,7 @@ def _make_v1(name: str, memory_bytes: int, processes: int, root: Path) -> Cgroup
             made.append(folder)
             for key, value in values.items():
                 # Kernels without swap accounting have no limit of memory and swap together.
-                if (folder / key).exists():
+                if "memsw" not in key or (folder / key).exists():
                     (folder / key).write_text(str(value))
     except (OSError, ValueError):
         for folder in made:

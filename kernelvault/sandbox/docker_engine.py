@@ -48,6 +48,7 @@ IMAGE_LABEL = "org.kernelvault.sandbox"
 ROOTFS_LABEL = "org.kernelvault.rootfs"
 OWNER_LABEL = "org.kernelvault.owner"
 NO_IMAGE = "make image-local (from this machine's files), or make images"
+NO_NVIDIA = "install the NVIDIA Container Toolkit and restart dockerd"
 _USER = 10001
 _CPUS = 2
 _TIMEOUT_S = 60
@@ -155,6 +156,7 @@ class Docker:
         return self._engine.warm(job)
 
     def _start(self, setup: Setup) -> Session:
+        devices.find(setup.devices)  # raises when one is missing
         folder = input_folder()
         try:
             container = self._create(setup, folder)
@@ -168,7 +170,8 @@ class Docker:
         except _Errors as error:
             shutil.rmtree(folder, ignore_errors=True)
             reason = getattr(error, "explanation", None) or error
-            raise SandboxFault(f"the container did not start: {reason}") from error
+            step = NO_NVIDIA if "could not select device driver" in str(reason) else ""
+            raise SandboxFault(f"the container did not start: {reason}", step) from error
         # The client wraps the socket for reading alone.
         link = DockerLink(attached._sock, lambda: self._remove(container))
         return Session(link, Place(folder), died_of_memory=lambda: self._died_of_memory(container))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import tempfile
 import time
 import weakref
 from collections.abc import Callable
@@ -23,9 +24,9 @@ class Engine:
     backend needs one beside its limit of the whole."""
 
     def __init__(self, start: Start, data_bytes: Callable[[int], int | None]) -> None:
-        self._start = start
+        self._start = _telling(start)
         self._data_bytes = data_bytes
-        self._pool = Pool(start)
+        self._pool = Pool(self._start)
 
     def run(self, job: Job) -> SandboxResult:
         """Run a job in a sandbox of its own, and end that. Raises SandboxFault."""
@@ -50,6 +51,22 @@ class Engine:
     def close(self) -> None:
         """End the sandboxes kept ready."""
         self._pool.close()
+
+
+def _telling(start: Start) -> Start:
+    """`start`, whose OSErrors (a full disk, for one) become a SandboxFault with a next step."""
+
+    def told(setup: Setup) -> Session:
+        try:
+            return start(setup)
+        except OSError as error:
+            folder = tempfile.tempdir or "the folder for temporary files"
+            raise SandboxFault(
+                f"the sandbox cannot be made: {error} (its files are in {folder})",
+                f"free space in {folder}, or set TMPDIR to another folder",
+            ) from error
+
+    return told
 
 
 def _moved(argument: str, moved: dict[str, str]) -> str:

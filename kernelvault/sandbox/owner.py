@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-_IDENTITY = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_IDENTITY = re.compile(r"(\d+)\.(\d+)\.(\d+)(?=-|$)", re.ASCII)
 
 
 def identity(pid: int | None = None) -> str:
@@ -24,12 +24,12 @@ def _namespace() -> int:
 
 
 def lives(name: str) -> bool:
-    """Whether the supervisor whose identity is in `name` still runs.
+    """Whether the supervisor with whose identity `name` begins still runs.
 
     What belongs to nobody we know, or to another pid namespace (a container that shares this
     folder), counts as alive, so is left alone.
     """
-    found = _IDENTITY.search(name)
+    found = _IDENTITY.match(name)
     if found is None or int(found[1]) != _namespace():
         return True
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from kernelvault.sandbox import devices
 from kernelvault.sandbox.contract import (
     Capabilities,
     Guarantee,
@@ -68,6 +69,7 @@ def _no_data_limit(memory_bytes: int) -> int | None:
 
 
 def _start(setup: Setup) -> Session:
+    devices.find(setup.devices)  # raises when one is missing; what is there, the job sees anyway
     folder = input_folder()
     out, scratch = folder / ".out", folder / ".tmp"
     for path in (out, scratch):

@@ -27,7 +27,6 @@ class Pool:
 
     def __init__(self, start: Start) -> None:
         self._start = start
-        self._lock = threading.Lock()
         self._reset()
         atexit.register(self.close)
 
@@ -44,7 +43,7 @@ class Pool:
         found: Session | None = None
         if spare is not None:
             session, born = spare
-            if born == age and session.alive:
+            if born == age and session.waiting:
                 found = session
             else:
                 session.end()
@@ -89,6 +88,7 @@ class Pool:
 
     def _reset(self) -> None:
         self._owner = os.getpid()
+        self._lock = threading.Lock()  # whoever held the old one when we were forked is not here
         self._spares: OrderedDict[Setup, tuple[Session, _Age] | None] = OrderedDict()
         self._work: queue.SimpleQueue[Setup | Session | None] = queue.SimpleQueue()
         self._retired = 0

@@ -18,7 +18,8 @@ def reap() -> int:
     """
     removed = 0
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        if not lives(folder.name):
+        ours = folder.is_dir() and not folder.is_symlink()
+        if ours and not lives(folder.name.removeprefix(PREFIX)):
             shutil.rmtree(folder, ignore_errors=True)
             removed += 1
     for group in cgroup.leftovers():

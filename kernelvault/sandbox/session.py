@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ _MARK_BYTES = 32
 _TAR_OVERHEAD = 2 << 20
 _MAX_NOISE = 4096
 _WORLD_READABLE = 0o004
+_CHUNK = 1 << 20
 
 
 def _no_kills() -> int:
@@ -118,6 +120,14 @@ class Session:
     def alive(self) -> bool:
         """Whether the sandbox still stands. A forked copy of its owner must leave it alone."""
         return not self._ended and self._owner == os.getpid()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a sandbox that was ready still is: nothing came from it, nothing has ended."""
+        try:
+            return self.alive and not self.link.receive(0)
+        except OSError:
+            return False
 
     def end(self) -> None:
         """End the sandbox and remove its folder; nothing in a forked copy of its owner."""
@@ -228,8 +238,8 @@ def write_inputs(folder: Path, inputs: Mapping[str, bytes | Path]) -> None:
     """Put inputs into `folder`, readable by any uid.
 
     A host file that everybody may read is linked where the file system allows, others are copied.
-    Raises ValueError for a name that is not plain, SandboxFault when a file cannot be read or the
-    disk is full.
+    Raises ValueError for a name that is not plain, SandboxFault when something is no regular file,
+    cannot be read or changes meanwhile, or when the disk is full.
     """
     for key, value in inputs.items():
         if "/" in key or key.startswith(".") or not key:
@@ -238,10 +248,12 @@ def write_inputs(folder: Path, inputs: Mapping[str, bytes | Path]) -> None:
         try:
             if isinstance(value, bytes):
                 path.write_bytes(value)
+            elif not stat.S_ISREG(value.stat().st_mode):
+                raise OSError(f"{value} is no regular file")
             elif _linked(value, path):
                 continue
             else:
-                shutil.copyfile(value, path)
+                _copy(value, path)
             path.chmod(0o644)
         except OSError as error:
             reason = f"the input {key!r} cannot be put into the sandbox: {error}"
@@ -256,3 +268,15 @@ def _linked(source: Path, path: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def _copy(source: Path, path: Path) -> None:
+    with source.open("rb") as file, path.open("wb") as copy:
+        before = os.fstat(file.fileno())
+        room = before.st_size + 1  # a file that grows all the time has no end
+        while room and (data := file.read(min(room, _CHUNK))):
+            copy.write(data)
+            room -= len(data)
+        after = os.fstat(file.fileno())
+    if room != 1 or (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise OSError(f"{source} changed while it was read")

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kernelvault.errors import SandboxFault
 from kernelvault.sandbox.contract import Device, Job, Limits, Mount, Profile, WarmJob
 from kernelvault.sandbox.owner import identity
 from kernelvault.sandbox.session import Session
@@ -63,8 +64,14 @@ class Setup:
         )
 
     def age(self) -> tuple[tuple[int, int, int], ...]:
-        """What changes when a mounted file or folder is replaced."""
-        found = (mount.source.stat() for mount in self.mounts)
+        """What changes when a mounted file or folder is replaced.
+
+        Raises SandboxFault, naming it, when one is missing.
+        """
+        try:
+            found = [mount.source.stat() for mount in self.mounts]
+        except OSError as error:
+            raise SandboxFault(f"the sandbox cannot show a file or folder: {error}") from error
         return tuple((s.st_dev, s.st_ino, s.st_mtime_ns) for s in found)
 
 
