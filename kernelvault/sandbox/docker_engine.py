@@ -53,8 +53,8 @@ _USER = 10001
 _CPUS = 2
 _TIMEOUT_S = 60
 _GONE_S = 5
-# Beside a task stand the runner and its fork that packs.
-_OWN_PROCESSES = 2
+# Beside a task stands the runner; its fork that packs comes when the task has gone.
+_OWN_PROCESSES = 1
 _FOLDERS = ("/out", "/tmp", "/dev/shm")
 _HOST_PATHS = ("/usr", "/etc/ld.so.cache", "/etc/alternatives")
 _COUNTERS = {
@@ -109,7 +109,10 @@ class Docker:
         self._host_rootfs = images[0]["Labels"].get(ROOTFS_LABEL) == "host"
         reap()
         self._reap_containers()
-        self._engine = Engine(self._start, lambda memory_bytes: None)
+        # All containers have one uid: a limit that counts by uid would be one for all together.
+        self._engine = Engine(
+            self._start, lambda memory_bytes: None, count_by_uid=not self._info.get("PidsLimit")
+        )
         try:
             probe = self.run(Job(("true",), limits=Limits(wall_s=10)))
         except SandboxFault as fault:
@@ -209,6 +212,8 @@ class Docker:
             tmpfs={
                 "/tmp": f"{size},exec",
                 "/out": f"rw,nosuid,nodev,noexec,mode=1777,size={setup.out_bytes}",
+                # Over the one that Docker mounts, in which a task could leave names.
+                "/dev/mqueue": "ro,nosuid,nodev,noexec,size=4k",
             },
             log_config=LogConfig(type="none"),
             ulimits=[

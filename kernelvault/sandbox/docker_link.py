@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable
 
-from kernelvault.sandbox.link import Channel
+from kernelvault.sandbox.link import MAX_POLL_S, Channel
 
 _CHUNK = 1 << 18
 _HEADER_BYTES = 8
@@ -34,7 +34,7 @@ class DockerLink:
     def receive(self, timeout_s: float) -> list[tuple[Channel, bytes]]:
         poll = select.poll()
         poll.register(self._stream, select.POLLIN)
-        if not poll.poll(max(timeout_s, 0) * 1000):
+        if not poll.poll(min(max(timeout_s, 0), MAX_POLL_S) * 1000):
             return []
         data = self._stream.recv(_CHUNK)
         if not data:

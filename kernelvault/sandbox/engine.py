@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kernelvault.errors import SandboxFault
@@ -21,11 +21,18 @@ _WARM_READY_S = 120.0
 
 class Engine:
     """`start` makes a sandbox; `data_bytes` gives the limit of one process's own memory where the
-    backend needs one beside its limit of the whole."""
+    backend needs one beside its limit of the whole; `count_by_uid` as in `rlimits`."""
 
-    def __init__(self, start: Start, data_bytes: Callable[[int], int | None]) -> None:
+    def __init__(
+        self,
+        start: Start,
+        data_bytes: Callable[[int], int | None],
+        *,
+        count_by_uid: bool = True,
+    ) -> None:
         self._start = _telling(start)
         self._data_bytes = data_bytes
+        self._count_by_uid = count_by_uid
         self._pool = Pool(self._start)
 
     def run(self, job: Job) -> SandboxResult:
@@ -36,7 +43,8 @@ class Engine:
             write_inputs(session.place.folder, job.inputs)
             moved = {"/in": session.place.inside, "/out": session.place.out}
             argv = tuple(_moved(argument, moved) for argument in job.argv)
-            order = order_of(replace(job, argv=argv), self._data_bytes(job.limits.memory_bytes))
+            data_bytes = self._data_bytes(job.limits.memory_bytes)
+            order = order_of(replace(job, argv=argv), data_bytes, self._count_by_uid)
             result = session.run(order, job.limits)
         except BaseException:
             session.end()
@@ -46,7 +54,8 @@ class Engine:
 
     def warm(self, job: WarmJob) -> Warm:
         """A sandbox that stays, started at its first task."""
-        return Warm(job, self._start, self._data_bytes(job.limits.memory_bytes))
+        data_bytes = self._data_bytes(job.limits.memory_bytes)
+        return Warm(job, self._start, rlimits(job.limits, data_bytes, self._count_by_uid))
 
     def close(self) -> None:
         """End the sandboxes kept ready."""
@@ -80,10 +89,10 @@ def _moved(argument: str, moved: dict[str, str]) -> str:
 class Warm:
     """`WarmSandbox` over a way to start one; started on the first task, and again when broken."""
 
-    def __init__(self, job: WarmJob, start: Start, data_bytes: int | None) -> None:
+    def __init__(self, job: WarmJob, start: Start, limits: Mapping[str, int]) -> None:
         self._job = job
         self._start = start
-        self._data_bytes = data_bytes
+        self._rlimits = limits
         self._live: Session | None = None
         self._numbers = itertools.count()
 
@@ -100,7 +109,7 @@ class Warm:
             order = {
                 "entry": task.entry,
                 "args": [_filled(value, places) for value in task.args],
-                "rlimits": rlimits(self._job.limits, self._data_bytes),
+                "rlimits": self._rlimits,
             }
             result = live.run(order, self._job.limits)
         except OSError as error:

@@ -14,6 +14,8 @@ from kernelvault.errors import SandboxFault
 
 Channel = Literal["log", "answer"]
 _CHUNK = 1 << 18
+# The most that `poll` is asked to wait: it takes no large numbers. Its callers look again.
+MAX_POLL_S = 3600.0
 
 
 class Link(Protocol):
@@ -69,7 +71,7 @@ class ProcessLink:
 
     def receive(self, timeout_s: float) -> list[tuple[Channel, bytes]]:
         found: list[tuple[Channel, bytes]] = []
-        for descriptor, _ in self._poll.poll(max(timeout_s, 0) * 1000):
+        for descriptor, _ in self._poll.poll(min(max(timeout_s, 0), MAX_POLL_S) * 1000):
             data = os.read(descriptor, _CHUNK)
             if not data:
                 self._poll.unregister(descriptor)

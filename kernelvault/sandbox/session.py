@@ -25,6 +25,7 @@ _MARK_BYTES = 32
 _TAR_OVERHEAD = 2 << 20
 _MAX_NOISE = 4096
 _WORLD_READABLE = 0o004
+_WORLD_EXECUTABLE = 0o001
 _CHUNK = 1 << 20
 
 
@@ -181,8 +182,11 @@ class _Answer:
     @property
     def complete(self) -> bool:
         """Whether the whole answer is there and, by the mark, the whole log."""
-        mark = str(self._header["mark"]).encode() if self._header else None
-        return self._whole and self._tail == mark
+        return self._whole and self._marked
+
+    @property
+    def _marked(self) -> bool:
+        return self._header is not None and self._tail == str(self._header["mark"]).encode()
 
     def add_log(self, data: bytes) -> None:
         self._log_bytes += len(data)
@@ -215,7 +219,7 @@ class _Answer:
 
     def log(self) -> bytes:
         """The log so far, without the mark, cut to its limit."""
-        marked = _MARK_BYTES if self.complete else 0
+        marked = _MARK_BYTES if self._marked else 0
         return bytes(self._log[: min(self._log_bytes - marked, self._limits.log_bytes)])
 
     def result(self, why: str | None, wall_s: float) -> SandboxResult:
@@ -254,10 +258,16 @@ def write_inputs(folder: Path, inputs: Mapping[str, bytes | Path]) -> None:
                 continue
             else:
                 _copy(value, path)
-            path.chmod(0o644)
+            path.chmod(_mode(value))
         except OSError as error:
             reason = f"the input {key!r} cannot be put into the sandbox: {error}"
             raise SandboxFault(reason, "free space, or give the file to this user") from error
+
+
+def _mode(value: bytes | Path) -> int:
+    """Of a copy, which is a program when everybody may run what it was copied from."""
+    program = isinstance(value, Path) and value.stat().st_mode & _WORLD_EXECUTABLE
+    return 0o755 if program else 0o644
 
 
 def _linked(source: Path, path: Path) -> bool:

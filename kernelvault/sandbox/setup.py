@@ -53,8 +53,9 @@ class Setup:
         return cls(
             mounts=job.mounts,
             env=tuple(sorted({**ENV, **job.env}.items())),
-            tmp_bytes=limits.tmp_bytes,
-            out_bytes=limits.out_bytes,
+            # To the kernel, a folder of size zero is one without a limit.
+            tmp_bytes=max(limits.tmp_bytes, 1),
+            out_bytes=max(limits.out_bytes, 1),
             memory_bytes=limits.memory_bytes,
             processes=limits.processes,
             profile="default" if isinstance(job, WarmJob) else job.profile,
@@ -125,15 +126,19 @@ def runner_command(
     return [str(setup.python or python), *flags, str(runner), json.dumps(config)]
 
 
-def rlimits(limits: Limits, data_bytes: int | None) -> dict[str, int]:
-    """Kernel limits of each process of a task; `data_bytes` where no cgroup limits memory."""
+def rlimits(limits: Limits, data_bytes: int | None, count_by_uid: bool = True) -> dict[str, int]:
+    """Kernel limits of each process of a task; `data_bytes` where no cgroup limits memory.
+
+    `count_by_uid` where no cgroup counts processes, or where each sandbox has uids of its own.
+    """
     values = {
         "RLIMIT_CPU": limits.cpu_s,
         "RLIMIT_NOFILE": limits.open_files,
         "RLIMIT_FSIZE": max(limits.out_bytes, limits.tmp_bytes),
         "RLIMIT_CORE": 0,
-        "RLIMIT_NPROC": limits.processes,
     }
+    if count_by_uid:
+        values["RLIMIT_NPROC"] = limits.processes
     return values if data_bytes is None else {**values, "RLIMIT_DATA": data_bytes}
 
 
@@ -144,7 +149,8 @@ def input_folder() -> Path:
     return folder
 
 
-def order_of(job: Job, data_bytes: int | None) -> Mapping[str, Any]:
+def order_of(job: Job, data_bytes: int | None, count_by_uid: bool = True) -> Mapping[str, Any]:
     """What the runner is told of a job."""
     limited = data_bytes if job.profile == "default" else None
-    return {"argv": job.argv, "last": True, "rlimits": rlimits(job.limits, limited)}
+    limits = rlimits(job.limits, limited, count_by_uid)
+    return {"argv": job.argv, "last": True, "rlimits": limits}

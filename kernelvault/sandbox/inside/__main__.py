@@ -40,6 +40,7 @@ PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 _POLL_S = 0.05
+_MAX_POLL_S = 3600.0
 _UIDS = 1000
 _CAPABILITY_VERSION_3 = 0x20080522
 _CHUNK = 1 << 16
@@ -102,12 +103,13 @@ def _serve(task: dict[str, Any], number: int, config: dict[str, Any], answers: i
     if _oom_kills(config["oom"]) > kills:
         why = "memory_limit"
     mark = os.urandom(16).hex()
-    os.set_blocking(2, True)  # a task shares this pipe and may have set it to what it liked
-    answering.write(2, mark.encode())
     header = {"code": os.waitstatus_to_exitcode(status), "why": why, "cpu_s": cpu_s, "mark": mark}
     out, most = config["folders"][0], task["out_bytes"]
     if not _in_fork(lambda: answering.answer(header, answers, out, most)):
         _leave()
+    # Behind the header that names it: who reads a mark can tell that it is no output.
+    os.set_blocking(2, True)  # a task shares this pipe and may have set it to what it liked
+    answering.write(2, mark.encode())
     # Where something cannot be removed, no other task may come.
     clean = bool(task.get("last")) or _in_fork(lambda: answering.wipe(config["folders"]))
     answering.write(answers, answering.CLEAN if clean else answering.SPOILED)
@@ -120,15 +122,14 @@ def _child(task: dict[str, Any], number: int, config: dict[str, Any]) -> NoRetur
     try:
         os.setsid()
         _drop_rights(number, config)
-        for name, value in task["rlimits"].items():
-            hard = value + 1 if name == "RLIMIT_CPU" else value
-            resource.setrlimit(getattr(resource, name), (value, hard))
         null = os.open("/dev/null", os.O_RDONLY)
+        for name, value in task["rlimits"].items():
+            _limit(name, value, config)
         os.dup2(null, 0)
         os.closerange(3, 1 << 16)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        if argv := task.get("argv"):
-            _execute(argv)
+        if "argv" in task:
+            _execute(task["argv"])
         sys.stdin = open(0, closefd=False)  # noqa: SIM115  (lives as long as the child)
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
@@ -147,12 +148,26 @@ def _child(task: dict[str, Any], number: int, config: dict[str, Any]) -> NoRetur
             os._exit(code)
 
 
+def _limit(name: str, value: int, config: dict[str, Any]) -> None:
+    """Set a limit of this process, as far as the limits that we have ourselves allow."""
+    if name == "RLIMIT_NPROC" and config["uids"] is None:
+        value += 1  # ours has the same uid, and counts
+    number = getattr(resource, name)
+    most = resource.getrlimit(number)[1]
+    hard = value + 1 if name == "RLIMIT_CPU" else value
+    if most != resource.RLIM_INFINITY:
+        value, hard = min(value, most), min(hard, most)
+    resource.setrlimit(number, (value, hard))
+
+
 def _execute(argv: list[str]) -> None:
     os.umask(0o022)
     try:
         os.execvp(argv[0], argv)
-    except OSError as error:
-        os.write(2, f"{argv[0]}: {error.strerror}\n".encode(errors="replace"))
+    except (OSError, ValueError, IndexError) as error:
+        name = argv[0] if argv else "no program"
+        why = error.strerror if isinstance(error, OSError) else error
+        os.write(2, f"{name}: {why}\n".encode(errors="replace"))
         os._exit(_CANNOT_EXECUTE)
 
 
@@ -192,7 +207,7 @@ def _wait(child: int, task: dict[str, Any], config: dict[str, Any]) -> str | Non
             left = deadline - time.monotonic()
             if left <= 0:
                 return "timeout"
-            step = min(_POLL_S, left) if config["memory"] else left
+            step = min(_POLL_S if config["memory"] else _MAX_POLL_S, left)
             ready = {number for number, _ in poll.poll(step * 1000)}
             if handle in ready:
                 return None
