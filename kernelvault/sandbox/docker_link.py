@@ -61,5 +61,9 @@ class DockerLink:
         with contextlib.suppress(OSError):
             self._stream.shutdown(socket.SHUT_RDWR)
         self._stream.close()
-        # Takes a tenth of a second that nobody needs to wait for; the interpreter does, at its end.
-        threading.Thread(target=self._remove).start()
+        # Takes a tenth of a second that nobody needs to wait for. The interpreter waits for threads
+        # at its end, but not for those that start once it has begun to.
+        if threading.main_thread().is_alive():
+            threading.Thread(target=self._remove).start()
+        else:
+            self._remove()

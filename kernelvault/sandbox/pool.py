@@ -43,7 +43,7 @@ class Pool:
         found: Session | None = None
         if spare is not None:
             session, born = spare
-            if born == age and session.waiting:
+            if born == age and session.stands():
                 found = session
             else:
                 session.end()

@@ -122,13 +122,15 @@ class Session:
         """Whether the sandbox still stands. A forked copy of its owner must leave it alone."""
         return not self._ended and self._owner == os.getpid()
 
-    @property
-    def waiting(self) -> bool:
-        """Whether a sandbox that was ready still is: nothing came from it, nothing has ended."""
+    def stands(self) -> bool:
+        """Whether a sandbox that was ready still is: nothing came from it. Ends one that is not."""
         try:
-            return self.alive and not self.link.receive(0)
+            ready = self.alive and not self.link.receive(0)
         except OSError:
-            return False
+            ready = False
+        if not ready:
+            self.end()
+        return ready
 
     def end(self) -> None:
         """End the sandbox and remove its folder; nothing in a forked copy of its owner."""

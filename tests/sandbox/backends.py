@@ -10,7 +10,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -116,6 +116,7 @@ def docker_daemon() -> Iterator[str]:
             _wait_for(daemon, address, folder / "log")
             yield address
         finally:
+            _remove_containers(address)  # for which the daemon would wait ten seconds
             daemon.terminate()
             daemon.wait(timeout=30)
             for mount in sorted(_mounts_below(folder), reverse=True):
@@ -135,6 +136,17 @@ def _wait_for(daemon: subprocess.Popen[bytes], address: str, log: Path) -> None:
         except docker.errors.DockerException:
             time.sleep(0.1)
     raise RuntimeError(f"dockerd did not come up: {log.read_text()[-2000:]}")
+
+
+def _remove_containers(address: str) -> None:
+    import docker
+
+    with (
+        suppress(docker.errors.DockerException, OSError),
+        closing(docker.DockerClient(base_url=address, timeout=30)) as client,
+    ):
+        for container in client.api.containers(all=True):
+            client.api.remove_container(container["Id"], force=True)
 
 
 def _mounts_below(folder: Path) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,3 +29,11 @@ def own_tmp(parent: Path | None = None) -> Iterator[Path]:
 def sandboxes_in(folder: Path) -> list[str]:
     """The folders of sandboxes there."""
     return sorted(path.name for path in folder.glob(f"{PREFIX}*"))
+
+
+def soon(holds: Callable[[], object], seconds: float = 10.0) -> bool:
+    """Whether something comes to hold within the time."""
+    deadline = time.monotonic() + seconds
+    while not (held := bool(holds())) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return held
