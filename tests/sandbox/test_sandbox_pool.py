@@ -123,6 +123,7 @@ def test_a_spare_serves_its_own_setup_alone(pool: Pool, starts: Starts) -> None:
     spare.end()
 
 
+@pytest.mark.slow
 def test_many_setups_keep_few_spares(pool: Pool, starts: Starts) -> None:
     for number in range(6):
         with_spare(pool, starts, Setup.of(Job(("true",), env={"A": str(number)})))
@@ -293,7 +294,11 @@ def test_a_copy_made_while_the_pool_was_busy_is_not_held_up(pool: Pool, starts: 
     with pool._lock:  # as by a thread that the copy does not have
         child = os.fork()
         if child == 0:
-            signal.alarm(10)
-            pool.take(SETUP).end()
-            os._exit(0)
+            try:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(10)
+                pool.take(SETUP).end()
+                os._exit(0)
+            finally:
+                os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
