@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes  # now: an ordinary user may not be able to read it
 import os
 import pickle
 import shutil
@@ -65,8 +66,6 @@ def as_user(action: Callable[[], T]) -> T:
 
 
 def _make_dumpable() -> None:
-    import ctypes
-
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
 
 
@@ -141,12 +140,11 @@ def _wait_for(daemon: subprocess.Popen[bytes], address: str, log: Path) -> None:
 def _remove_containers(address: str) -> None:
     import docker
 
-    with (
-        suppress(docker.errors.DockerException, OSError),
-        closing(docker.DockerClient(base_url=address, timeout=30)) as client,
-    ):
+    with closing(docker.DockerClient(base_url=address, timeout=30)) as client:
         for container in client.api.containers(all=True):
-            client.api.remove_container(container["Id"], force=True)
+            # Its sandbox may be removing it as well.
+            with suppress(docker.errors.DockerException, OSError):
+                client.api.remove_container(container["Id"], force=True)
 
 
 def _mounts_below(folder: Path) -> list[str]:
