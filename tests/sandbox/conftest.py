@@ -15,6 +15,7 @@ from kernelvault.sandbox import Sandbox
 sys.path.insert(0, str(Path(__file__).parent))
 
 from backends import NAMES, docker_daemon, opened
+from conformance import Box
 
 _LOCAL_IMAGE = Path(__file__).parents[2] / "infra/images/local_image.py"
 
@@ -49,3 +50,8 @@ def backend(request: pytest.FixtureRequest, opened_backends: dict[str, Sandbox])
         address = request.getfixturevalue("docker_address") if name == "docker" else None
         opened_backends[name] = opened(name, address)
     return opened_backends[name]
+
+
+@pytest.fixture
+def box(backend: Sandbox, request: pytest.FixtureRequest) -> Box:
+    return Box(backend, request.node.callspec.params["backend"])

@@ -34,7 +34,7 @@ def answer(header: dict[str, Any], answers: int, folder: str, max_bytes: int) ->
         with tarfile.open(fileobj=frames, mode="w|") as archive:
             for entry in entries:
                 info = archive.gettarinfo(entry.path, entry.name)
-                if info is None or not info.isreg():
+                if info is None or not (info.isreg() or info.islnk()):
                     # The receiver refuses what is no plain file, and says so in the result.
                     odd = tarfile.TarInfo(entry.name)
                     odd.type = tarfile.SYMTYPE
