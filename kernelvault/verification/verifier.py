@@ -18,7 +18,7 @@ from kernelvault.verification.contract import Build, Evidence, LanguageGates, Ta
 from kernelvault.verification.subject import Subject
 
 # Raised by hand whenever a gate could judge the same candidate differently.
-GATE_CODE_VERSION = "2"
+GATE_CODE_VERSION = "3"
 
 
 @dataclass(frozen=True, slots=True)

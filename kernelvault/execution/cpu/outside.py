@@ -17,6 +17,8 @@ _GLOBAL = re.compile(
     re.MULTILINE,
 )
 _INDIRECT = re.compile(r"^@(?P<name>\"[^\"\n]+\"|[\w.$]+) = [^\n]*\bifunc\b", re.MULTILINE)
+# Quotes inside constants are escaped, so no text of a candidate can look like this.
+_ASSEMBLY = re.compile(r'^module asm "|\basm (?:\w+ )*"', re.MULTILINE)
 # Shared memory of dynamic size is declared like a variable of someone else.
 _LDS = re.compile(r"(?:\w+ )*global \[0 x ")
 _API = frozenset(
@@ -37,7 +39,7 @@ _ARITHMETIC = re.compile(
 
 
 def forbidden(ir: str) -> tuple[str, ...]:
-    """What LLVM IR of a device half asks for and may not, sorted, each in words."""
+    """What LLVM IR of a device half asks for or holds and may not, sorted, each in words."""
     found = set()
     for declared in _DECLARED.finditer(ir):
         name = declared["name"].strip('"')
@@ -48,6 +50,8 @@ def forbidden(ir: str) -> tuple[str, ...]:
         if weak or not (name in _API or _LDS.match(variable["rest"])):
             found.add(_words(name, weak))
     found |= {f"chooses {m['name']} when it is loaded" for m in _INDIRECT.finditer(ir)}
+    if _ASSEMBLY.search(ir):
+        found.add("holds assembly for the machine around the emulator")
     return tuple(sorted(found))
 
 

@@ -19,7 +19,7 @@ from kernelvault.execution.triton.report import (
     read_report,
 )
 from kernelvault.hashing import content_id, sha256_bytes
-from kernelvault.sandbox import Limits, Sandbox, Task, WarmJob
+from kernelvault.sandbox import Limits, Sandbox, SandboxResult, Task, WarmJob
 from kernelvault.sandbox.python import import_path, interpreter, python_mounts
 from kernelvault.spec.strict import Malformed, printable
 from kernelvault.toolchains.triton.toolchain import INSIDE as SHARED
@@ -90,11 +90,11 @@ class TritonCpuExecutor:
         Raises SandboxFault when the sandbox or our own code in it fails.
         """
         inputs = _inputs(source, calls)
-        ran = self._warm.run(Task(f"{_TASK}:run", (arch, "{in}", "{out}"), inputs))
+        ran = self._task(arch, inputs)
         if (fault := stopped(ran, self._limits)) is not None:
             return RunReport((), fault, None, {}, ran.cpu_s)
         try:
-            told = _told(ran.files, ran.log, ran.exit_code, calls)
+            told = self._told(ran, calls, arch, inputs)
             made = [
                 read_outputs(index, calls[index % len(calls)], ran.files)
                 for index in range(len(told.results))
@@ -110,17 +110,38 @@ class TritonCpuExecutor:
         if fault is None and compiled is not None:
             fault = _changed_launches(told, calls, arch, compiled)
         facts = {
-            "interpreter_cpu_s": round(told.cpu_s, 3),
+            "interpreter_cpu_s": round(ran.cpu_s, 3),
             "configs": told.configs,
             "configs_run": told.configs_run,
             "deterministic": all(result.deterministic for result in results),
         }
         if fault is not None:
             return RunReport(results, fault, None, facts, ran.cpu_s)
-        launches = sum(result.noop_launches for result in told.results)
+        # No more than what was compared with what was compiled.
+        launches = sum(min(r.noop_launches, len(r.launches)) for r in told.results)
         noops = [tensor for outputs in made for tensor in outputs.untouched]
         seen = NoopReplay(launches, touched_elements(noops))
         return RunReport(results, None, seen, facts, ran.cpu_s)
+
+    def _task(self, arch: str, inputs: Mapping[str, bytes]) -> SandboxResult:
+        return self._warm.run(Task(f"{_TASK}:run", (arch, "{in}", "{out}"), inputs))
+
+    def _told(
+        self, ran: SandboxResult, calls: Sequence[Call], arch: str, inputs: Mapping[str, bytes]
+    ) -> ToldRun:
+        """The report. Raises Malformed for one that is no report, SandboxFault when our own code
+        fails: then it fails for an empty candidate too."""
+        if "report.json" in ran.files:
+            return read_report(ran.files["report.json"], calls)
+        text = ran.log.decode(errors="replace").strip()
+        last = printable((text.splitlines() or [""])[-1][:300])
+        if "Traceback" in text:
+            empty = self._task(arch, {**inputs, "candidate.py": b""})
+            if "report.json" not in empty.files:
+                raise SandboxFault(f"the Triton run task left no report: {last}")
+        message = f"ended the process with exit code {ran.exit_code}: {last}"
+        crash = ToldFault("error", message.removesuffix(": "))
+        return ToldRun(crash, (), 1, 1, 0.0)
 
     def close(self) -> None:
         """End the warm sandbox."""
@@ -153,21 +174,6 @@ def _inputs(source: str, calls: Sequence[Call]) -> dict[str, bytes]:
         "calls": listed,
     }
     return {**files, "job.json": json.dumps(job).encode()}
-
-
-def _told(
-    files: Mapping[str, bytes], log: bytes, exit_code: int | None, calls: Sequence[Call]
-) -> ToldRun:
-    """The report. Raises Malformed for one that is no report, SandboxFault when there is none and
-    the log shows an exception: the task catches all of the candidate's."""
-    if "report.json" in files:
-        return read_report(files["report.json"], calls)
-    text = log.decode(errors="replace").strip()
-    if "Traceback" not in text:
-        crash = ToldFault("error", f"ended the process with exit code {exit_code}")
-        return ToldRun(crash, (), 1, 1, 0.0)
-    last = printable(text.splitlines()[-1][:300])
-    raise SandboxFault(f"the Triton run task left no report: {last}")
 
 
 def _fault(told: ToldFault | None) -> Fault | None:

@@ -76,8 +76,11 @@ def read_report(data: bytes, calls: Sequence[Call]) -> ToldRun:
     told = read(ToldRun, data)
     if len(told.results) > max(len(calls), MAX_TURNS):
         raise Malformed(f"it has {len(told.results)} results for {len(calls)} calls")
-    if told.fault is None and len(told.results) < len(calls):
-        raise Malformed(f"it has {len(told.results)} results for {len(calls)} calls and no fault")
+    turns = max(len(calls), min(told.configs, MAX_TURNS))
+    if told.fault is None and len(told.results) != turns:
+        raise Malformed(f"it has {len(told.results)} results and no fault, {turns} were to come")
+    if told.configs_run > max(1, min(told.configs, turns)):
+        raise Malformed(f"{told.configs_run} of {told.configs} configurations ran in {turns} turns")
     for index, result in enumerate(told.results):
         if result.workload_id != calls[index % len(calls)].workload_id:
             raise Malformed(f"result {index} is of another workload")

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from kernelvault.hashing import sha256_bytes
 from kernelvault.spec.strict import AtMost, Between, Count, Malformed, Name, Seconds, Text, read
 from kernelvault.spec.verification import KernelUsage
+from kernelvault.toolchains.triton.code_object import check_code_object, check_names
 from kernelvault.toolchains.triton.usage import kernel_usage
 
 _MAX_KERNELS = 10_000
@@ -101,14 +102,17 @@ class ToldCompile:
         return cls(ToldError(kind, message, 0), (), (), (), {}, {}, ())
 
 
-def read_report(data: bytes, workloads: Collection[str]) -> ToldCompile:
-    """The report of compiling launches for `workloads`; raises Malformed."""
+def read_report(data: bytes, workloads: Collection[str], source: str) -> ToldCompile:
+    """The report of compiling what `source` launches for `workloads`; raises Malformed."""
     told = read(ToldCompile, data)
+    check_names((kernel.name for kernel in told.kernels), source)
     for launch in told.launches:
         if launch.kernel_index >= len(told.kernels):
             raise Malformed(f"a launch is of kernel {launch.kernel_index} of {len(told.kernels)}")
         if launch.workload_id not in workloads:
             raise Malformed("a launch is of a workload that was not asked for")
+        if launch.kernel != told.kernels[launch.kernel_index].name:
+            raise Malformed("a launch is of a kernel with another name")
     return told
 
 
@@ -146,12 +150,15 @@ def _labels(told: ToldCompile) -> list[str]:
     return labels
 
 
-def read_digest(told: ToldCompile, files: Mapping[str, bytes]) -> str | None:
+def read_digest(target: str, told: ToldCompile, files: Mapping[str, bytes]) -> str | None:
     """One digest over all code objects, in the order in which they were first launched.
 
-    Raises Malformed when one is missing.
+    Raises Malformed when one is missing or is not for `target`.
     """
-    objects = [_file(files, f"{index}.hsaco") for index in range(len(told.kernels))]
+    names = [f"{index}.hsaco" for index in range(len(told.kernels))]
+    objects = [_file(files, name) for name in names]
+    for name, data in zip(names, objects, strict=True):
+        check_code_object(name, target, data)
     return sha256_bytes(b"".join(objects)) if objects else None
 
 

@@ -96,15 +96,15 @@ class TritonToolchain:
     def _compile(
         self, target: str, inputs: Mapping[str, bytes], asked: Collection[str]
     ) -> TritonCompile:
-        ran = self._warm.run(Task(f"{_PRELOAD}:compile_for", (target, "{in}", "{out}"), inputs))
+        ran = self._run(target, inputs)
         began = time.process_time()
         log = printable(ran.log.decode(errors="replace")[-_LOG:])
         if (error := self._stopped(ran, log)) is not None:
             return TritonCompile(target, error, (), None, (), (), {}, {}, (), log, ran.cpu_s, 0.0)
         try:
-            told = _told(ran, log, asked)
+            told = self._told(ran, log, asked, target, inputs)
             kernels = read_kernels(target, told, ran.files)
-            digest = read_digest(told, ran.files)
+            digest = read_digest(target, told, ran.files)
         except Malformed as error:
             told = ToldCompile.ended("crash", f"the run left a malformed report: {error}")
             kernels, digest = (), None
@@ -122,6 +122,30 @@ class TritonToolchain:
             cpu_s=ran.cpu_s,
             evidence_s=time.process_time() - began,
         )
+
+    def _run(self, target: str, inputs: Mapping[str, bytes]) -> SandboxResult:
+        return self._warm.run(Task(f"{_PRELOAD}:compile_for", (target, "{in}", "{out}"), inputs))
+
+    def _told(
+        self,
+        ran: SandboxResult,
+        log: str,
+        asked: Collection[str],
+        target: str,
+        inputs: Mapping[str, bytes],
+    ) -> ToldCompile:
+        """The report. Raises Malformed for one that is no report, SandboxFault when our own code
+        fails: then it fails for an empty candidate too."""
+        if "report.json" in ran.files:
+            source = inputs["candidate.py"].decode("utf-8", "replace")
+            return read_report(ran.files["report.json"], asked, source)
+        last = (log.strip().splitlines() or [""])[-1][:300]
+        if "Traceback" in log:
+            empty = self._run(target, {**inputs, "candidate.py": b""})
+            if "report.json" not in empty.files:
+                raise SandboxFault(f"the Triton compile task left no report: {last}")
+        message = f"the host code ended the process with exit code {ran.exit_code}: {last}"
+        return ToldCompile.ended("crash", message.removesuffix(": "))
 
     def _stopped(self, ran: SandboxResult, log: str) -> dict[str, Any] | None:
         if (stop := stopped_at(ran, self._limits)) is not None:
@@ -155,15 +179,3 @@ def task_inputs(
     }
     text = json.dumps(job).encode()
     return {"candidate.py": source.encode("utf-8", "replace"), "job.json": text}
-
-
-def _told(ran: SandboxResult, log: str, asked: Collection[str]) -> ToldCompile:
-    """The report. Raises Malformed for one that is no report, SandboxFault when there is none and
-    the log shows an exception: the task catches all of the candidate's."""
-    if "report.json" in ran.files:
-        return read_report(ran.files["report.json"], asked)
-    if "Traceback" not in log:
-        message = f"the host code ended the process with exit code {ran.exit_code}"
-        return ToldCompile.ended("crash", message)
-    last = log.strip().splitlines()[-1][:300]
-    raise SandboxFault(f"the Triton compile task left no report: {last}")
