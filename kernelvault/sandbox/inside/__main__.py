@@ -127,7 +127,9 @@ def _child(task: dict[str, Any], number: int, config: dict[str, Any]) -> NoRetur
             _limit(name, value, config)
         os.dup2(null, 0)
         os.closerange(3, 1 << 16)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        # A shell that starts a supervisor in the background has it ignore two of these.
+        for usual in (signal.SIGPIPE, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            signal.signal(usual, signal.SIG_DFL)
         if "argv" in task:
             _execute(task["argv"])
         sys.stdin = open(0, closefd=False)  # noqa: SIM115  (lives as long as the child)
