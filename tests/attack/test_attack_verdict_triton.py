@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 import hostile_triton as hostile
+import hostile_triton_compile as hostile_compile
 import pytest
 
 from kernelvault.problems import catalog
@@ -98,9 +99,9 @@ def test_a_candidate_cannot_pass_its_end_off_as_ours(
     assert "ended the process" in verdict.reason
 
 
-@pytest.mark.parametrize("name", hostile.FORGED_COMPILE)
+@pytest.mark.parametrize("name", hostile_compile.FORGED_COMPILE)
 def test_a_forged_code_object_is_refused(judge: Judge, name: str) -> None:
-    found = judge(hostile.FORGED_COMPILE[name])
+    found = judge(hostile_compile.FORGED_COMPILE[name])
     assert found["static"].outcome == "passed"
     assert found["compile"].outcome == "failed"
     assert "malformed report" in found["compile"].reason
@@ -114,7 +115,7 @@ SAME_PROCESS = "what launches and compiles is told by the process in which the h
 @pytest.mark.slow
 @pytest.mark.xfail(strict=True, reason=SAME_PROCESS)
 def test_a_code_object_with_the_right_head_is_refused(judge: Judge) -> None:
-    assert judge(hostile.WELL_FORGED_COMPILE)["compile"].outcome == "failed"
+    assert judge(hostile_compile.WELL_FORGED_COMPILE)["compile"].outcome == "failed"
 
 
 @pytest.mark.slow
