@@ -15,7 +15,6 @@ answers are read and packed by a fork, so what is forked for the next task knows
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
@@ -31,21 +30,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from kernelvault.sandbox.inside import answering
+    from kernelvault.sandbox.inside import answering, rights
 else:
-    import answering  # it lies beside this file, in a sandbox too
+    import answering  # these lie beside this file, in a sandbox too
+    import rights
 
-PR_SET_DUMPABLE = 4
-PR_CAPBSET_DROP = 24
-PR_SET_CHILD_SUBREAPER = 36
-PR_SET_NO_NEW_PRIVS = 38
 _POLL_S = 0.05
 _MAX_POLL_S = 3600.0
-_UIDS = 1000
-_CAPABILITY_VERSION_3 = 0x20080522
 _CHUNK = 1 << 16
 _CANNOT_EXECUTE = 127
-_libc = ctypes.CDLL(None, use_errno=True)
+# A shell that starts a supervisor in the background has it ignore two of these.
+_USUAL_SIGNALS = (signal.SIGPIPE, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
 
 def main(config: dict[str, Any]) -> None:
@@ -56,9 +51,9 @@ def main(config: dict[str, Any]) -> None:
     `folders` that a task may write, the first its output; `memory`, bytes that tasks may use
     together where no cgroup limits them, or null; `oom`, a file of the cgroup that counts kills.
     """
-    _prctl(PR_SET_DUMPABLE, 0)
+    rights.prctl(rights.PR_SET_DUMPABLE, 0)
     if not config["alone"]:
-        _prctl(PR_SET_CHILD_SUBREAPER, 1)
+        rights.prctl(rights.PR_SET_CHILD_SUBREAPER, 1)
     answers = os.dup(1)
     os.dup2(2, 1)  # nothing but answers may reach the answer stream
     if config["preload"]:
@@ -121,14 +116,13 @@ def _child(task: dict[str, Any], number: int, config: dict[str, Any]) -> NoRetur
     code = 1
     try:
         os.setsid()
-        _drop_rights(number, config)
+        rights.drop(number, config)
         null = os.open("/dev/null", os.O_RDONLY)
         for name, value in task["rlimits"].items():
-            _limit(name, value, config)
+            rights.limit(name, value, config)
         os.dup2(null, 0)
         os.closerange(3, 1 << 16)
-        # A shell that starts a supervisor in the background has it ignore two of these.
-        for usual in (signal.SIGPIPE, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        for usual in _USUAL_SIGNALS:
             signal.signal(usual, signal.SIG_DFL)
         if "argv" in task:
             _execute(task["argv"])
@@ -150,18 +144,6 @@ def _child(task: dict[str, Any], number: int, config: dict[str, Any]) -> NoRetur
             os._exit(code)
 
 
-def _limit(name: str, value: int, config: dict[str, Any]) -> None:
-    """Set a limit of this process, as far as the limits that we have ourselves allow."""
-    if name == "RLIMIT_NPROC" and config["uids"] is None:
-        value += 1  # ours has the same uid, and counts
-    number = getattr(resource, name)
-    most = resource.getrlimit(number)[1]
-    hard = value + 1 if name == "RLIMIT_CPU" else value
-    if most != resource.RLIM_INFINITY:
-        value, hard = min(value, most), min(hard, most)
-    resource.setrlimit(number, (value, hard))
-
-
 def _execute(argv: list[str]) -> None:
     os.umask(0o022)
     try:
@@ -171,30 +153,6 @@ def _execute(argv: list[str]) -> None:
         why = error.strerror if isinstance(error, OSError) else error
         os.write(2, f"{name}: {why}\n".encode(errors="replace"))
         os._exit(_CANNOT_EXECUTE)
-
-
-def _drop_rights(number: int, config: dict[str, Any]) -> None:
-    # The kernel, short of memory, takes the task and not us. Only who can be traced may ask for
-    # that, and a task's own fork has nothing to hide from the task.
-    _prctl(PR_SET_DUMPABLE, 1)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
-    if config["uids"] is not None:
-        for capability in range(64):
-            _prctl(PR_CAPBSET_DROP, capability)
-        uid = config["uids"] + number % _UIDS
-        os.setgroups(config["groups"])
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
-        _clear_capabilities()
-    _prctl(PR_SET_NO_NEW_PRIVS, 1)
-
-
-def _clear_capabilities() -> None:
-    """Changing the uid leaves the inheritable ones, which a program with file rights would get."""
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    if _libc.capset(header, (ctypes.c_uint32 * 6)()):
-        raise OSError(ctypes.get_errno(), "capabilities cannot be cleared")
 
 
 def _wait(child: int, task: dict[str, Any], config: dict[str, Any]) -> str | None:
@@ -342,10 +300,6 @@ def _leave() -> NoReturn:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
     os._exit(0)
-
-
-def _prctl(option: int, value: int) -> None:
-    _libc.prctl(option, value, 0, 0, 0)
 
 
 if __name__ == "__main__":
