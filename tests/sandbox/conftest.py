@@ -55,3 +55,11 @@ def backend(request: pytest.FixtureRequest, opened_backends: dict[str, Sandbox])
 @pytest.fixture
 def box(backend: Sandbox, request: pytest.FixtureRequest) -> Box:
     return Box(backend, request.node.callspec.params["backend"])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Attacks on docker take as long as on both kinds of bubblewrap: they are `slow`."""
+    for item in items:
+        if item.path.name == "test_sandbox_attacks.py" and "[docker-" in item.name:
+            item.add_marker(pytest.mark.slow)

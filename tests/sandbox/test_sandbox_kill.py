@@ -36,7 +36,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("name", ["bubblewrap", "docker"])
+@pytest.mark.parametrize("name", ["bubblewrap", pytest.param("docker", marks=pytest.mark.slow)])
 def test_a_killed_supervisor_leaves_nothing(
     name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

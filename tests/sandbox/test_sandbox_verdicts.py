@@ -59,7 +59,8 @@ CANDIDATES = {
 }
 
 
-@pytest.mark.parametrize("name", ["bubblewrap", pytest.param("docker", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bubblewrap", "docker"])
 def test_eight_verdicts_at_once_are_those_of_one_after_another(
     name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
